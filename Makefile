@@ -1,0 +1,53 @@
+# Two commands do everything on a machine with Python 3.11 and make:  make demo,  make test.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
+.PHONY: demo test test-all check format bench wheel clean
+
+demo: $(VENV)/.ready
+	$(BIN)/python -m modia_py.models.demo
+
+test: check
+	$(PYTEST)
+
+test-all: check
+	$(PYTEST) -m "slow or not slow"
+
+# The four folders are one package only once installed: checkers that read files see them put together.
+check: $(VENV)/.ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	rm -rf .build/package && mkdir -p .build/package
+	cp -r modia_py .build/package/modia_py
+	for folder in arrays solvers models; do cp -r $$folder .build/package/modia_py/$$folder; done
+	cd .build/package && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml -p modia_py
+	cd .build/package && PYTHONPATH=. ../../$(BIN)/lint-imports --config ../../pyproject.toml --no-cache
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/language.py
+
+wheel: $(VENV)/.ready-dev
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir .build/wheels .
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --editable ".[plot]"
+	touch $@
+
+$(VENV)/.ready-dev: pyproject.toml tools/install_cholmod.sh | $(VENV)/.ready
+	$(PIP) install --editable ".[plot,io,dev]"
+	sh tools/install_cholmod.sh $(BIN)/python
+	touch $@
+
+clean:
+	rm -rf $(VENV) .build build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

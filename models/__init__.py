@@ -1,0 +1,1 @@
+"""Component libraries and examples, written in the modelling language like any user's model."""

@@ -1,0 +1,40 @@
+"""modia_py: models of physical systems in Python, with array equations and connected components.
+
+Importing modia_py sets JAX to 64 bit: simulation to a tolerance of 1e-6 has no use for less.
+"""
+
+import jax
+
+jax.config.update("jax_enable_x64", True)
+
+from .calculus import der  # noqa: E402
+from .connections import connect  # noqa: E402
+from .elaborate import elaborate  # noqa: E402
+from .errors import ModelError, ModelWarning, ModiaError  # noqa: E402
+from .flat_model import FlatModel  # noqa: E402
+from .lower import LoweredModel, lower  # noqa: E402
+from .model import Connector, Model  # noqa: E402
+from .symbols import Flow, Input, Par, Var, time  # noqa: E402
+from .user_functions import function  # noqa: E402
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Connector",
+    "FlatModel",
+    "Flow",
+    "Input",
+    "LoweredModel",
+    "Model",
+    "ModelError",
+    "ModelWarning",
+    "ModiaError",
+    "Par",
+    "Var",
+    "connect",
+    "der",
+    "elaborate",
+    "function",
+    "lower",
+    "time",
+]

@@ -1,0 +1,224 @@
+"""Python's operators and numpy's protocols, reduced to two hooks.
+
+A class that derives from `ArrayInterface` says in `_apply` what an operator means for it, and in
+`_apply_numpy` what a numpy function means. Expressions build a node; declarations, which stand in a
+class body and are not yet part of a model, raise an error that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+
+class ArrayInterface:
+    """What an array-like object of a modelling language answers to."""
+
+    __slots__ = ()
+
+    def _apply(self, operator: str, *operands: Any) -> Any:
+        raise NotImplementedError
+
+    def _apply_numpy(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+        raise NotImplementedError
+
+    def _refuse(self, what: str, advice: str) -> Any:
+        raise NotImplementedError
+
+    # Arithmetic
+
+    def __add__(self, other: Any) -> Any:
+        return self._apply("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._apply("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._apply("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._apply("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._apply("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._apply("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._apply("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._apply("divide", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._apply("floor_divide", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._apply("floor_divide", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._apply("remainder", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._apply("remainder", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._apply("power", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._apply("power", other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._apply("matmul", self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._apply("matmul", other, self)
+
+    def __neg__(self) -> Any:
+        return self._apply("negative", self)
+
+    def __pos__(self) -> Any:
+        return self._apply("positive", self)
+
+    def __abs__(self) -> Any:
+        return self._apply("absolute", self)
+
+    # Relations. `==` is an equation, so identity has to serve for hashing.
+
+    def __eq__(self, other: Any) -> Any:
+        return self._apply("equal", self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._apply("not_equal", self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._apply("less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._apply("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._apply("greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._apply("greater_equal", self, other)
+
+    def __and__(self, other: Any) -> Any:
+        return self._apply("logical_and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._apply("logical_and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return self._apply("logical_or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._apply("logical_or", other, self)
+
+    def __invert__(self) -> Any:
+        return self._apply("logical_not", self)
+
+    def __hash__(self) -> int:
+        return id(self) >> 4
+
+    # Indexing and methods of numpy arrays
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._apply("getitem", self, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __len__(self) -> int:
+        return self._apply("len", self)
+
+    @property
+    def T(self) -> Any:
+        return np.transpose(self)  # type: ignore[call-overload]
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return np.sum(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return np.mean(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def prod(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return np.prod(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return np.max(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return np.min(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def cumsum(self, axis: Any = None) -> Any:
+        return np.cumsum(self, axis=axis)  # type: ignore[call-overload]
+
+    def dot(self, other: Any) -> Any:
+        return np.dot(self, other)  # type: ignore[call-overload]
+
+    def reshape(self, *shape: Any) -> Any:
+        target = shape[0] if len(shape) == 1 else shape
+        return np.reshape(self, target)  # type: ignore[call-overload]
+
+    def ravel(self) -> Any:
+        return np.reshape(self, (-1,))  # type: ignore[call-overload]
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> Any:
+        order = axes[0] if len(axes) == 1 else axes
+        return np.transpose(self, order or None)  # type: ignore[call-overload]
+
+    # numpy's protocols
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "reduce":  # np.add.reduce is what ndarray.sum calls
+            reductions: dict[str, Any] = {
+                "add": np.sum,
+                "multiply": np.prod,
+                "maximum": np.max,
+                "minimum": np.min,
+            }
+            if ufunc.__name__ in reductions:
+                kwargs.setdefault("axis", 0)
+                return self._apply_numpy(reductions[ufunc.__name__], inputs, kwargs)
+        if method != "__call__" or kwargs:
+            self._refuse(
+                f"np.{ufunc.__name__} with {method if method != '__call__' else ', '.join(kwargs)}",
+                "Use the plain function; in-place results do not exist for expressions.",
+            )
+        if ufunc.__name__ in OPERATOR_UFUNCS:
+            return self._apply(ufunc.__name__, *inputs)
+        return self._apply_numpy(ufunc, inputs, {})
+
+    def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
+        return self._apply_numpy(func, args, kwargs)
+
+    # Conversions that would lose the expression
+
+    def __bool__(self) -> bool:
+        return self._refuse(
+            "a truth value", "Use np.where(condition, a, b) where Python's if, and, or was meant."
+        )
+
+    def __float__(self) -> float:
+        return self._refuse("a float", "Use np.sin and the like where math.sin was meant.")
+
+    __int__ = __float__
+    __index__ = __float__
+    __complex__ = __float__
+
+    def __jax_array__(self) -> Any:
+        return self._refuse(
+            "a JAX array", "Use numpy's function of that name, or wrap a JAX function in `function`."
+        )
+
+
+OPERATOR_UFUNCS = frozenset(
+    "add subtract multiply divide floor_divide remainder power matmul negative positive absolute "
+    "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not".split()
+)

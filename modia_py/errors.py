@@ -1,0 +1,45 @@
+"""What can go wrong, as exceptions whose text names the user's variable and line, and what to try."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ModiaError(Exception):
+    """Base class of every error that modia_py raises on purpose."""
+
+
+class ModelError(ModiaError):
+    """The text of a model is wrong: a name, a shape, a value, a connection."""
+
+
+class UnknownAttributeError(ModelError, AttributeError):
+    """A component has no such attribute; an AttributeError too, so that `hasattr` keeps working."""
+
+
+class ModelWarning(UserWarning):
+    """Something in a model is legal and probably not what was meant."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence that proposes the known names nearest to `name`, or lists a few of them.
+
+    >>> did_you_mean("resistanse", ["resistance", "current"])
+    "Did you mean 'resistance'?"
+    """
+    candidates = list(dict.fromkeys(known))
+    near = difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
+    if not near:
+        folded = {candidate.lower(): candidate for candidate in candidates}
+        near = [folded[name.lower()]] if name.lower() in folded else []
+    if not near:  # the user may have left out, or invented, part of the path
+        last = name.rpartition(".")[2]
+        near = [candidate for candidate in candidates if candidate.rpartition(".")[2] == last][:3]
+    if near:
+        return "Did you mean " + " or ".join(repr(candidate) for candidate in near) + "?"
+    if not candidates:
+        return "There is nothing to change here."
+    listed = ", ".join(candidates[:8])
+    more = f", and {len(candidates) - 8} more" if len(candidates) > 8 else ""
+    return f"Known names: {listed}{more}."

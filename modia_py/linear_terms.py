@@ -1,0 +1,306 @@
+"""In which variables an equation is linear, and with what coefficients.
+
+The residual is `sum of terms + the rest`, each term a coefficient times a variable (or a static
+selection of one, such as `x[1:]`). What may be done with a term depends on its coefficient: exact
+integers can be eliminated exactly, constants and nonzero parameters can be divided by, and what may
+vanish at run time must not be.
+
+Coefficients flow from the root of the residual down to the variables: a sum hands its coefficient on, a
+product multiplies it by the other factor, and any function that is not linear ends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from .expressions import (
+    EACH,
+    JOINT,
+    Call,
+    Constant,
+    Equation,
+    Expr,
+    Item,
+    Leaf,
+    Node,
+    apply_node,
+    constant,
+    topological,
+)
+from .indexing import Positions
+from .primitives import named
+from .printing import clip_text
+from .templates import as_piece
+
+
+class Kind(Enum):
+    """What is known about a coefficient, the more useful the earlier."""
+
+    INTEGER = "a constant integer"
+    CONSTANT = "a constant"
+    NONZERO = "made of nonzero parameters"
+    MAY_VANISH = "may vanish"
+    NONLINEAR = "not linear"
+
+
+class Pattern(Enum):
+    """Which elements of the variable an element of the equation depends on."""
+
+    ELEMENTWISE = "the same element"
+    BROADCAST = "the one element, or row, that all share"
+    SUM = "all elements along the summed axes"
+    GENERAL = "any element"
+
+
+@dataclass(frozen=True)
+class LinearTerm:
+    """How a variable, or a selection of its elements, occurs in an equation.
+
+    `coefficient` is None where the pattern is general or the occurrence is not linear. `axes` are the
+    axes of the selection that the pattern SUM sums over.
+    """
+
+    node: Expr
+    leaf: Leaf
+    positions: Positions
+    kind: Kind
+    pattern: Pattern
+    coefficient: Expr | None = None
+    axes: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        coefficient = "" if self.coefficient is None else f"{clip_text(self.coefficient)} * "
+        return f"{coefficient}{self.node}: {self.kind.value}, {self.pattern.value}"
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """The coefficient on the way down: None for general ones, whose factors are in `involved`."""
+
+    coefficient: Expr | None
+    pattern: Pattern
+    involved: tuple[Expr, ...] = ()
+    axes: tuple[int, ...] = ()
+    linear: bool = True
+
+
+_NONLINEAR = _Weight(None, Pattern.GENERAL, linear=False)
+
+
+def linear_terms(equation: Equation) -> list[LinearTerm]:
+    """One term for each variable, or selection of a variable, in an equation; zero terms left out."""
+    root = equation.residual()
+    nodes = list(topological([root], lambda node: not node.args or as_piece(node) is not None))
+    unknown = _contains_unknown(nodes)
+    weights: dict[int, _Weight] = {id(root): _Weight(constant(1), Pattern.ELEMENTWISE)}
+    terms = []
+    for node in reversed(nodes):
+        if not unknown[id(node)]:
+            continue
+        weight = weights[id(node)]
+        piece = as_piece(node)
+        if piece is not None and isinstance(piece.node, Leaf):
+            assert isinstance(node, Expr)
+            term = _term(node, piece.node, piece.positions, weight)
+            if term is not None:
+                terms.append(term)
+            continue
+        for arg, handed in zip(node.args, _hand_down(node, weight), strict=True):
+            if unknown.get(id(arg)):
+                known = weights.get(id(arg))
+                weights[id(arg)] = handed if known is None else _add(known, handed)
+    return terms[::-1]
+
+
+def _contains_unknown(nodes: list[Node]) -> dict[int, bool]:
+    unknown: dict[int, bool] = {}
+    for node in nodes:
+        piece = as_piece(node)
+        if piece is not None:
+            unknown[id(node)] = isinstance(piece.node, Leaf) and piece.node.symbol.kind == "variable"
+        else:
+            unknown[id(node)] = any(unknown[id(arg)] for arg in node.args)
+    return unknown
+
+
+def _hand_down(node: Any, weight: _Weight) -> list[_Weight]:
+    """What each argument of a call gets of the weight of its result."""
+    args = node.args
+    if not weight.linear:
+        return [_NONLINEAR] * len(args)
+    if isinstance(node, Item):
+        return [_general(weight)]
+    linear = node.linear
+    if isinstance(node, Call) and node.primitive.elementwise and linear is not None:
+        return [_elementwise(node, place, weight) for place in range(len(args))]
+    if isinstance(node, Call) and node.primitive is named("sum"):
+        return [_summed(node, weight)]
+    if linear == JOINT:
+        return [_general(weight)] * len(args)
+    if linear == EACH:
+        return [_general(weight, _others(args, place)) for place in range(len(args))]
+    if isinstance(linear, frozenset):
+        held = tuple(arg for place, arg in enumerate(args) if place not in linear)
+        return [_general(weight, held) if place in linear else _NONLINEAR for place in range(len(args))]
+    return [_NONLINEAR] * len(args)
+
+
+def _others(args: tuple, place: int) -> tuple:
+    return args[:place] + args[place + 1 :]
+
+
+def _general(weight: _Weight, factors: tuple = ()) -> _Weight:
+    own = () if weight.coefficient is None else (weight.coefficient,)
+    return _Weight(None, Pattern.GENERAL, (*weight.involved, *own, *factors))
+
+
+def _elementwise(node: Call, place: int, weight: _Weight) -> _Weight:
+    """The weight of one argument of an elementwise function that is linear in some arguments."""
+    linear = node.linear
+    if isinstance(linear, frozenset) and place not in linear:
+        return _NONLINEAR
+    arg = node.args[place]
+    held = _others(node.args, place) if linear != JOINT else ()
+    if weight.coefficient is None or weight.pattern is Pattern.SUM:
+        return _general(weight, held)
+    partial = _partial(node, place)
+    if arg.shape != node.shape:  # type: ignore[attr-defined]
+        coefficient = _times(weight.coefficient, partial)
+        if weight.pattern is Pattern.ELEMENTWISE and coefficient.size == 1:
+            return _Weight(coefficient, Pattern.BROADCAST, weight.involved)
+        return _general(weight, held)
+    return _Weight(_times(weight.coefficient, partial), weight.pattern, weight.involved)
+
+
+def _partial(node: Call, place: int) -> Expr:
+    """The derivative of an elementwise function by one of the arguments it is linear in."""
+    if node.primitive is named("multiply"):
+        other = node.args[1 - place]
+        assert isinstance(other, Expr)
+        return other
+    if node.primitive is named("divide"):
+        denominator = node.args[1]
+        assert isinstance(denominator, Expr)
+        return constant(1 / denominator.value) if isinstance(denominator, Constant) else 1 / denominator
+    if node.primitive is named("subtract") or node.primitive is named("negative"):
+        return constant(-1) if place == len(node.args) - 1 else constant(1)
+    if node.linear == JOINT:
+        return constant(1)
+    linear = node.linear
+    assert isinstance(linear, frozenset)
+    moving = [
+        (np.ones if k == place else np.zeros)(arg.shape) if k in linear else None  # type: ignore[attr-defined]
+        for k, arg in enumerate(node.args)
+    ]
+    args = tuple(
+        arg if value is None else constant(value) for arg, value in zip(node.args, moving, strict=True)
+    )
+    partial = apply_node(node.primitive, node.signature, args)[0]
+    assert isinstance(partial, Expr)
+    return partial
+
+
+def _summed(node: Call, weight: _Weight) -> _Weight:
+    """The weight of what is summed: the same number for all elements along the axes."""
+    arguments, keywords = node.signature.bind(node.args)
+    axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else None)
+    summed = arguments[0]
+    axes = tuple(range(summed.ndim)) if axis is None else tuple(np.atleast_1d(axis))
+    elementwise = weight.pattern is Pattern.ELEMENTWISE and weight.coefficient is not None
+    if not node.signature.is_structural() or keywords.get("keepdims") or not elementwise:
+        return _general(weight)
+    assert weight.coefficient is not None
+    if weight.coefficient.size != 1:
+        return _general(weight)
+    return _Weight(
+        weight.coefficient,
+        Pattern.SUM,
+        weight.involved,
+        tuple(sorted(int(k) % summed.ndim for k in axes)),
+    )
+
+
+def _add(a: _Weight, b: _Weight) -> _Weight:
+    """The weight of a variable that is reached on two ways."""
+    if not (a.linear and b.linear):
+        return _NONLINEAR
+    same = a.pattern is b.pattern and a.axes == b.axes
+    if same and a.coefficient is not None and b.coefficient is not None:
+        return _Weight(_plus(a.coefficient, b.coefficient), a.pattern, (*a.involved, *b.involved), a.axes)
+    return _Weight(None, Pattern.GENERAL, _general(a).involved + _general(b).involved)
+
+
+def _term(node: Expr, leaf: Leaf, positions: Positions, weight: _Weight) -> LinearTerm | None:
+    involved = [*weight.involved, *([weight.coefficient] if weight.coefficient is not None else [])]
+    if not weight.linear or _overlaps(involved, leaf, positions):
+        return LinearTerm(node, leaf, positions, Kind.NONLINEAR, Pattern.GENERAL)
+    if weight.coefficient is None:
+        return LinearTerm(node, leaf, positions, Kind.MAY_VANISH, Pattern.GENERAL)
+    value = weight.coefficient
+    if isinstance(value, Constant) and not value.value.any():
+        return None
+    return LinearTerm(node, leaf, positions, _kind(value), weight.pattern, value, weight.axes)
+
+
+def _overlaps(factors: list[Expr], leaf: Leaf, positions: Positions) -> bool:
+    """Whether a coefficient contains the very elements it multiplies."""
+    for node in topological(factors, lambda node: not node.args or as_piece(node) is not None):
+        piece = as_piece(node)
+        if piece is not None and piece.node is leaf and _share(piece.positions, positions):
+            return True
+    return False
+
+
+def _share(a: Positions, b: Positions) -> bool:
+    return bool(np.intersect1d(a.to_array(), b.to_array()).size)
+
+
+def _kind(coefficient: Expr) -> Kind:
+    if isinstance(coefficient, Constant):
+        value = coefficient.value
+        if not value.all():
+            return Kind.MAY_VANISH
+        return Kind.INTEGER if np.array_equal(value, np.rint(value)) else Kind.CONSTANT
+    return Kind.NONZERO if _is_nonzero(coefficient) else Kind.MAY_VANISH
+
+
+def _is_nonzero(coefficient: Expr) -> bool:
+    """Whether a coefficient is a product, quotient or power of what is never zero."""
+    factors = {named(name) for name in ("multiply", "divide", "negative", "positive", "power")}
+
+    def is_safe(node: Node) -> bool:
+        piece = as_piece(node)
+        if piece is not None and isinstance(piece.node, Leaf):
+            return piece.node.symbol.kind == "parameter" and piece.node.symbol.nonzero
+        if isinstance(node, Constant):
+            return bool(node.value.all())
+        return isinstance(node, Call) and node.primitive in factors
+
+    return all(
+        is_safe(node)
+        for node in topological([coefficient], lambda n: not n.args or as_piece(n) is not None)
+    )
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        return constant(a.value * b.value)
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Constant) and one.shape == () and one.value == 1:
+            return other
+        if isinstance(one, Constant) and one.shape == () and one.value == -1:
+            return -other
+    return a * b
+
+
+def _plus(a: Expr, b: Expr) -> Expr:
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        return constant(a.value + b.value)
+    return a + b
+
+
+__all__ = ["Kind", "LinearTerm", "Pattern", "linear_terms"]

@@ -1,0 +1,203 @@
+"""The functions that expressions are made of, and what is known about them.
+
+Every function is JAX's own: a `Primitive` is its name, the callable, and in which of its operands it
+is linear. That last fact is all the calculus there is: linear functions commute with `der`, products
+follow Leibniz, and everything else is differentiated by `jax.jvp`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .errors import ModelError
+
+JOINT = "joint"  # linear in all operands together: add, concatenate, sum
+EACH = "each"  # linear in each operand, the others held: multiply, matmul, cross
+
+# Arguments that only say how a linear function is arranged. With any other keyword (np.sum has an
+# `initial` value, np.diff a `prepend`) a function counts as not linear, which is always safe.
+STRUCTURAL_KEYWORDS = frozenset(
+    "axis axes keepdims offset k axis1 axis2 shape newshape order source destination repeats reps "
+    "shift n subscripts indices indices_or_sections".split()
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """A JAX function, by identity.
+
+    `linear` is JOINT, EACH, the set of operands it is jointly linear in while the others are held, or
+    None. `operands` counts the leading arguments that are arrays even where a plain number was given;
+    `sequence` says that the first argument is a sequence of arrays. `elementwise` functions map each
+    element alone, with numpy's broadcasting. `derivative_of` is set on directional derivatives: the
+    primitive and the signature that were differentiated.
+    """
+
+    name: str
+    evaluate: Callable[..., Any]
+    linear: str | frozenset[int] | None = None
+    operands: int = 0
+    sequence: bool = False
+    elementwise: bool = False
+    derivative_of: tuple[Primitive, Signature] | None = None
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _table() -> dict[str, dict[str, Any]]:
+    facts: dict[str, dict[str, Any]] = {}
+
+    def state(names: str, **fact: Any) -> None:
+        facts.update(dict.fromkeys(names.split(), fact))
+
+    state("add subtract", linear=JOINT, operands=2, elementwise=True)
+    state("negative positive", linear=JOINT, operands=1, elementwise=True)
+    state("multiply", linear=EACH, operands=2, elementwise=True)
+    state("divide", linear=frozenset({0}), operands=2, elementwise=True)
+    state("where", linear=frozenset({1, 2}), operands=3, elementwise=True)
+    state("matmul dot cross outer inner vdot vecdot kron tensordot convolve", linear=EACH, operands=2)
+    state("einsum", linear=EACH)
+    state(
+        "sum mean cumsum diff reshape ravel transpose matrix_transpose squeeze expand_dims swapaxes "
+        "moveaxis rollaxis broadcast_to roll flip flipud fliplr rot90 tile repeat diag diagonal "
+        "diagflat trace tril triu split array_split hsplit vsplit",
+        linear=JOINT,
+        operands=1,
+    )
+    state("take take_along_axis", linear=frozenset({0}), operands=1)
+    state("linalg.solve", linear=frozenset({1}), operands=2)
+    state("concatenate concat stack hstack vstack dstack column_stack block", linear=JOINT, sequence=True)
+    return facts
+
+
+_FACTS = _table()
+
+
+@functools.cache
+def named(name: str) -> Primitive:
+    """The primitive of a function of `jax.numpy`, by its dotted name."""
+    evaluate: Any = jnp
+    for part in name.split("."):
+        evaluate = getattr(evaluate, part, None)
+    if not callable(evaluate):
+        raise ModelError(
+            f"np.{name} has no counterpart in jax.numpy. Write it with other numpy functions, or wrap "
+            f"a JAX function of your own with `function`."
+        )
+    ufunc = getattr(np, name, None)
+    elementwise = isinstance(ufunc, np.ufunc) and ufunc.signature is None
+    return Primitive(name, evaluate, **{"elementwise": elementwise, **_FACTS.get(name, {})})
+
+
+def from_numpy(function: Callable[..., Any]) -> Primitive:
+    """The primitive that stands for a function of numpy's."""
+    module = getattr(function, "__module__", None) or "numpy"
+    if isinstance(function, np.ufunc) and module != "numpy":
+        # scipy.special and others make ufuncs that jax.numpy does not know by name
+        raise ModelError(
+            f"{module}.{function.__name__} does not apply to expressions. Wrap its JAX counterpart with "
+            f"`function`, for example function(jax.scipy.special.{function.__name__})."
+        )
+    folder = module.removeprefix("numpy").removeprefix(".")
+    # Internal homes such as numpy.lib._x belong to the top level.
+    prefix = f"{folder}." if folder in ("linalg", "fft") else ""
+    return named(prefix + function.__name__)
+
+
+def _getitem(array: Any, index: Any) -> Any:
+    return array[index.items]
+
+
+GETITEM = Primitive("getitem", _getitem, linear=JOINT, operands=1)
+
+
+class _Dynamic:
+    """Marks the place of an expression among the arguments of a call."""
+
+    def __repr__(self) -> str:
+        return "·"
+
+
+DYNAMIC = _Dynamic()
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How a call is written: its argument tree, with the expressions taken out."""
+
+    tree: Any
+    leaves: tuple[Any, ...]
+
+    def bind(self, dynamic: tuple[Any, ...] | list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The positional and keyword arguments with `dynamic` put back."""
+        values = iter(dynamic)
+        filled = [next(values) if leaf is DYNAMIC else leaf for leaf in self.leaves]
+        return jax.tree_util.tree_unflatten(self.tree, filled)
+
+    def is_structural(self) -> bool:
+        """Whether every keyword only arranges, so that a linear function stays linear."""
+        return self.keywords() <= STRUCTURAL_KEYWORDS
+
+    def keywords(self) -> set[str]:
+        return set(jax.tree_util.tree_unflatten(self.tree, self.leaves)[1])
+
+
+@functools.cache
+def positional(count: int) -> Signature:
+    """The signature f(·, ·, ...) of `count` expressions."""
+    leaves, tree = jax.tree_util.tree_flatten(((DYNAMIC,) * count, {}))
+    return Signature(tree, tuple(leaves))
+
+
+@functools.cache
+def jvp_of(primitive: Primitive, signature: Signature, active: tuple[bool, ...]) -> Primitive:
+    """The primitive that evaluates the directional derivative of another.
+
+    Its arguments are those of `primitive`, then one tangent for each active argument; the rest are
+    held. It is linear in the tangents.
+    """
+    count = len(active)
+
+    def evaluate(*arguments: Any) -> Any:
+        primals, tangents = arguments[:count], arguments[count:]
+
+        def along(*moving: Any) -> Any:
+            values = iter(moving)
+            filled = [next(values) if moves else held for moves, held in zip(active, primals, strict=True)]
+            args, kwargs = signature.bind(filled)
+            return primitive.evaluate(*args, **kwargs)
+
+        moving = tuple(value for value, moves in zip(primals, active, strict=True) if moves)
+        return jax.jvp(along, moving, tangents)[1]
+
+    tangent_places = frozenset(range(count, count + sum(active)))
+    return Primitive(
+        f"jvp[{primitive.name}]",
+        evaluate,
+        linear=tangent_places,
+        elementwise=primitive.elementwise,
+        derivative_of=(primitive, signature),
+    )
+
+
+@functools.cache
+def result_shapes(
+    primitive: Primitive, signature: Signature, arguments: tuple[tuple[tuple[int, ...], str], ...]
+) -> tuple[Any, tuple[tuple[tuple[int, ...], str], ...]]:
+    """Tree, shapes and dtypes of what a call returns, found by JAX without computing anything."""
+
+    def call(*dynamic: Any) -> Any:
+        args, kwargs = signature.bind(dynamic)
+        return primitive.evaluate(*args, **kwargs)
+
+    avals = [jax.ShapeDtypeStruct(shape, np.dtype(dtype)) for shape, dtype in arguments]
+    results, tree = jax.tree_util.tree_flatten(jax.eval_shape(call, *avals))
+    return tree, tuple((tuple(result.shape), str(result.dtype)) for result in results)

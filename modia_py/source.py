@@ -1,0 +1,39 @@
+"""Where in the user's text something was written."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from types import FrameType
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file and a line of the user's."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+
+UNKNOWN_SOURCE = Source("<unknown>", 0)
+
+
+def _is_ours(module: str) -> bool:
+    # The component libraries in modia_py.models are model text like a user's own.
+    if module == "modia_py.models" or module.startswith("modia_py.models."):
+        return False
+    return module.partition(".")[0] in ("modia_py", "numpy")
+
+
+def user_source() -> Source:
+    """The innermost line on the call stack that is neither modia_py's nor numpy's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not _is_ours(frame.f_globals.get("__name__", "")):
+            return Source(frame.f_code.co_filename, frame.f_lineno)
+        frame = frame.f_back
+    return UNKNOWN_SOURCE

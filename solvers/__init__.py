@@ -1,0 +1,1 @@
+"""Numerics: residual functions written in JAX in, trajectories out. No expressions here."""
