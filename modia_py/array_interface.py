@@ -212,11 +212,6 @@ class ArrayInterface:
     __index__ = __float__
     __complex__ = __float__
 
-    def __jax_array__(self) -> Any:
-        return self._refuse(
-            "a JAX array", "Use numpy's function of that name, or wrap a JAX function in `function`."
-        )
-
 
 OPERATOR_UFUNCS = frozenset(
     "add subtract multiply divide floor_divide remainder power matmul negative positive absolute "

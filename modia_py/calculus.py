@@ -12,8 +12,6 @@ from typing import Any
 
 from .errors import ModelWarning
 from .expressions import (
-    EACH,
-    JOINT,
     Bundle,
     Call,
     Constant,
@@ -21,7 +19,6 @@ from .expressions import (
     Expr,
     Item,
     Leaf,
-    Node,
     apply_node,
     as_expr,
     call,
@@ -29,10 +26,10 @@ from .expressions import (
     item_of,
     leaf,
     rebuild,
-    topological,
     zeros,
 )
-from .primitives import jvp_of, named, positional
+from .nodes import Node, topological
+from .primitives import EACH, JOINT, jvp_of, named, positional
 from .source import user_source
 
 

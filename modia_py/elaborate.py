@@ -15,7 +15,8 @@ import numpy as np
 from .bindings import make_bindings
 from .component_arrays import ComponentArray
 from .components import Component
-from .connections import Connection, Ports, connection_equations, zero_flows
+from .connection_sets import Ports, connection_equations, zero_flows
+from .connections import Connection
 from .errors import ModelError
 from .expressions import Equation, Expr, Leaf, leaves_of
 from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Scope

@@ -29,13 +29,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     "Did you mean 'resistance'?"
     """
     candidates = list(dict.fromkeys(known))
-    near = difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
-    if not near:
-        folded = {candidate.lower(): candidate for candidate in candidates}
-        near = [folded[name.lower()]] if name.lower() in folded else []
+    near = [candidate for candidate in candidates if candidate.lower() == name.lower()]
+    near += difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
     if not near:  # the user may have left out, or invented, part of the path
         last = name.rpartition(".")[2]
-        near = [candidate for candidate in candidates if candidate.rpartition(".")[2] == last][:3]
+        near = [candidate for candidate in candidates if candidate.rpartition(".")[2] == last]
+    near = list(dict.fromkeys(near))[:3]
     if near:
         return "Did you mean " + " or ".join(repr(candidate) for candidate in near) + "?"
     if not candidates:

@@ -1,16 +1,14 @@
-"""Expressions: immutable, shared nodes of a graph.
+"""Expressions and equations.
 
-A node is a constant, a leaf (a variable, a parameter, an input, the time; with a derivative order),
-or a call of a primitive on other nodes. Equal nodes are one node: nodes are interned, so equality is
-identity and common subexpressions are found for free. Graphs get deep, therefore nothing here or in
-the modules that walk a graph recurses on depth.
+An expression is a constant, a leaf (a variable, a parameter, an input, the time; with a derivative
+order), or a call of a primitive on other expressions. It has a shape, found when it is written, so that
+what does not fit is an error at the line where it stands.
 """
 
 from __future__ import annotations
 
 import hashlib
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,11 +17,10 @@ import numpy as np
 from .array_interface import ArrayInterface
 from .errors import ModelError
 from .indexing import Index, Shape, make_index
+from .nodes import Node, intern_node, topological
 from .primitives import (
     DYNAMIC,
-    EACH,
     GETITEM,
-    JOINT,
     Primitive,
     Signature,
     from_numpy,
@@ -32,15 +29,6 @@ from .primitives import (
     result_shapes,
 )
 from .source import Source, user_source
-
-_interned: weakref.WeakValueDictionary[tuple, Node] = weakref.WeakValueDictionary()
-
-
-class Node:
-    """Anything an expression graph consists of. `args` are the nodes it is computed from."""
-
-    __slots__ = ("__weakref__", "args")
-    args: tuple[Node, ...]
 
 
 class Expr(Node, ArrayInterface):
@@ -143,22 +131,6 @@ class Item(Expr):
 
     __slots__ = ("place",)
     place: int
-
-
-def intern_node(kind: type[Node], key: tuple, /, **fields: Any) -> Any:
-    """The one node of this kind and key; `fields` are its attributes if it has to be made.
-
-    Keys hold the ids of nodes and not the nodes: an entry must not keep its own arguments alive, and
-    the node under the key already does.
-    """
-    full_key = (kind, key)
-    node = _interned.get(full_key)
-    if node is None:
-        node = kind.__new__(kind)
-        for name, value in fields.items():
-            setattr(node, name, value)
-        _interned[full_key] = node
-    return node
 
 
 _CONSTANT_DTYPES = {"i": "int64", "u": "int64", "f": "float64", "b": "bool"}
@@ -404,53 +376,6 @@ class Equation:
     __repr__ = __str__
 
 
-def topological(
-    roots: Iterable[Node], is_terminal: Callable[[Node], bool] = lambda node: not node.args
-) -> Iterator[Node]:
-    """Every node below the roots once, arguments before the calls on them.
-
-    Nothing below a terminal node is visited.
-    """
-    done: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
-    while stack:
-        node, arguments_done = stack.pop()
-        if id(node) in done:
-            continue
-        if arguments_done or is_terminal(node):
-            done.add(id(node))
-            yield node
-        else:
-            stack.append((node, True))
-            stack.extend((arg, False) for arg in reversed(node.args) if id(arg) not in done)
-
-
 def leaves_of(*roots: Node) -> list[Leaf]:
     """The leaves below the roots, in order of first occurrence."""
     return [node for node in topological(roots) if isinstance(node, Leaf)]
-
-
-__all__ = [
-    "EACH",
-    "JOINT",
-    "Bundle",
-    "Call",
-    "Constant",
-    "Equation",
-    "Expr",
-    "Item",
-    "Leaf",
-    "Node",
-    "apply",
-    "apply_node",
-    "as_expr",
-    "call",
-    "constant",
-    "index_of",
-    "intern_node",
-    "leaf",
-    "leaves_of",
-    "rebuild",
-    "topological",
-    "zeros",
-]

@@ -17,22 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .expressions import (
-    EACH,
-    JOINT,
-    Call,
-    Constant,
-    Equation,
-    Expr,
-    Item,
-    Leaf,
-    Node,
-    apply_node,
-    constant,
-    topological,
-)
+from .expressions import Call, Constant, Equation, Expr, Item, Leaf, apply_node, constant
 from .indexing import Positions
-from .primitives import named
+from .nodes import Node, topological
+from .primitives import EACH, JOINT, named
 from .printing import clip_text
 from .templates import as_piece
 

@@ -20,7 +20,7 @@ class Model(Component):
     ...     def equations(self):
     ...         return [der(self.x) == -self.k * self.x]
     >>> Decay(k=3.0).equations()
-    [der(x) == -(k*x)]
+    [der(x) == -k*x]
     """
 
     def equations(self) -> Any:

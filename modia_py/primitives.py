@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.special
 
 from .errors import ModelError
 
@@ -98,18 +99,24 @@ def named(name: str) -> Primitive:
 
 
 def from_numpy(function: Callable[..., Any]) -> Primitive:
-    """The primitive that stands for a function of numpy's."""
-    module = getattr(function, "__module__", None) or "numpy"
-    if isinstance(function, np.ufunc) and module != "numpy":
-        # scipy.special and others make ufuncs that jax.numpy does not know by name
-        raise ModelError(
-            f"{module}.{function.__name__} does not apply to expressions. Wrap its JAX counterpart with "
-            f"`function`, for example function(jax.scipy.special.{function.__name__})."
-        )
-    folder = module.removeprefix("numpy").removeprefix(".")
+    """The primitive that stands for a function of numpy's, or of scipy.special's."""
+    name = function.__name__
+    if isinstance(function, np.ufunc) and getattr(np, name, None) is not function:
+        return _special(function)
+    folder = (getattr(function, "__module__", None) or "").removeprefix("numpy").removeprefix(".")
     # Internal homes such as numpy.lib._x belong to the top level.
-    prefix = f"{folder}." if folder in ("linalg", "fft") else ""
-    return named(prefix + function.__name__)
+    return named(f"{folder}.{name}" if folder in ("linalg", "fft") else name)
+
+
+@functools.cache
+def _special(ufunc: np.ufunc) -> Primitive:
+    name = ufunc.__name__
+    counterpart = getattr(jax.scipy.special, name, None)
+    if getattr(scipy.special, name, None) is not ufunc or counterpart is None:
+        raise ModelError(
+            f"{name} has no counterpart in JAX. Wrap a JAX function of your own with `function`."
+        )
+    return Primitive(f"special.{name}", counterpart, elementwise=True)
 
 
 def _getitem(array: Any, index: Any) -> Any:

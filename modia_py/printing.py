@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .calculus import moves_with_time
-from .expressions import Bundle, Call, Constant, Equation, Expr, Item, Leaf, Node, index_of
+from .expressions import Bundle, Call, Constant, Equation, Expr, Item, Leaf, index_of
 from .indexing import Index
+from .nodes import Node
 from .primitives import DYNAMIC, Primitive, Signature
 
 # A segment of a dotted name, and whether it is a component array whose axis the leaf shows.
@@ -23,7 +24,9 @@ Part = str | tuple[Node, int]
 
 LONGEST_TEXT = 2000
 
-RELATION, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 7)
+# How tightly an operator binds. An operand on the right of its operator needs one more.
+RELATION, SUM, PRODUCT, SIGN, POWER, ATOM = range(2, 14, 2)
+MAY_BEGIN_WITH_A_SIGN = (0, RELATION, SUM, PRODUCT)
 INFIX = {
     "add": (" + ", SUM),
     "subtract": (" - ", SUM),
@@ -89,7 +92,8 @@ def _emit(parts: list[Part], naming: Naming, longest: int) -> str:
 def _parts(node: Node, precedence: int, naming: Naming) -> list[Part]:
     if isinstance(node, Constant):
         text = _constant_text(node.value)
-        return [f"({text})" if text.startswith("-") and precedence > SUM else text]
+        bare = not text.startswith("-") or precedence in MAY_BEGIN_WITH_A_SIGN
+        return [text if bare else f"({text})"]
     if isinstance(node, Leaf):
         return [_leaf_text(node, None, naming)]
     if isinstance(node, Item):
@@ -111,7 +115,7 @@ def _call_parts(
     arguments, keywords = signature.bind(args)
     if primitive.name in PREFIX and len(args) == 1:
         parts: list[Part] = [PREFIX[primitive.name], (args[0], SIGN)]
-        return ["(", *parts, ")"] if precedence > PRODUCT else parts
+        return parts if precedence in MAY_BEGIN_WITH_A_SIGN else ["(", *parts, ")"]
     if primitive.name in INFIX and len(arguments) == 2:
         symbol, own = INFIX[primitive.name]
         # Left to right, except that powers group to the right.
@@ -122,7 +126,7 @@ def _call_parts(
     for value in arguments:
         listed += [", ", *_argument(value, 0)]
     for name, value in keywords.items():
-        if value is not None and value is not False:
+        if value is not None and (name, value) != ("keepdims", False):
             listed += [f", {name}=", *_argument(value, 0)]
     return [f"{primitive.name}(", *listed[1:], ")"]
 
@@ -162,7 +166,8 @@ def _argument(value: Any, precedence: int) -> list[Part]:
         for member in value:
             members += [", ", *_argument(member, 0)]
         opening, closing = "[]" if isinstance(value, list) else "()"
-        return [opening, *members[1:], closing]
+        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        return [opening, *members[1:], comma + closing]
     return [str(value)]
 
 
@@ -171,17 +176,21 @@ def _leaf_text(leaf: Leaf, index: Index | None, naming: Naming) -> str:
     segments = naming(leaf)
     items = list(index.items) if index is not None else []
     shown = sum(is_array for _, is_array in segments)
-    regular = all(
-        not (item is None or (isinstance(item, np.ndarray) and item.ndim > 1)) for item in items[:shown]
-    )
+    on_path, on_leaf = items[:shown], items[shown:]
+    if all(_is_all(item) for item in on_path) or not all(map(_fits_one_axis, on_path)):
+        on_path, on_leaf = [], items
+    elif on_leaf:  # the axes that are left of the arrays on the path come first
+        on_leaf = [slice(None) for item in on_path if not isinstance(item, int)] + on_leaf
     text: list[str] = []
     for name, is_array in segments:
-        item = items.pop(0) if is_array and regular and items else slice(None)
+        item = on_path.pop(0) if is_array and on_path else slice(None)
         text.append(name if _is_all(item) else f"{name}[{Index((item,))}]")
-    name = ".".join(text)
-    if items:
-        name += f"[{Index(tuple(items))}]"
-    return der_text(name, leaf.order)
+    brackets = f"[{Index(tuple(on_leaf))}]" if on_leaf else ""
+    return der_text(".".join(text) + brackets, leaf.order)
+
+
+def _fits_one_axis(item: Any) -> bool:
+    return isinstance(item, (int, slice)) or (isinstance(item, np.ndarray) and item.ndim == 1)
 
 
 def _is_all(item: Any) -> bool:

@@ -6,7 +6,7 @@ component of one model: it is what the leaves of expressions refer to, and carri
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -46,6 +46,10 @@ class Declaration(ArrayInterface):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name, self.owner = name, owner.__name__
+
+    if TYPE_CHECKING:  # in an instance, the name is an expression
+
+        def __get__(self, instance: Any, owner: type) -> Any: ...
 
     def symbol(self, name: str, component: Any) -> Symbol:
         """The symbol of this declaration in one component."""

@@ -18,20 +18,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .expressions import (
-    Bundle,
-    Call,
-    Constant,
-    Expr,
-    Item,
-    Leaf,
-    Node,
-    index_of,
-    intern_node,
-    rebuild,
-    topological,
-)
+from .expressions import Bundle, Call, Constant, Expr, Item, Leaf, index_of, rebuild
 from .indexing import Positions, contiguous
+from .nodes import Node, intern_node, topological
 from .primitives import Primitive, named, positional
 
 FEWEST_ROLLED_TERMS = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 
 from modia_py import Input, Model, ModelWarning, Par, Var, der, function, time
 from modia_py.calculus import differentiate, differentiate_equation
@@ -61,17 +62,23 @@ CATALOGUE: list[tuple[Equation, str]] = [
     (m.M.T @ m.v == m.w, "transpose(der(M)) @ v + transpose(M) @ der(v) == der(w)"),
     (np.cross(m.v, m.w) == m.u, "cross(der(v), w) + cross(v, der(w)) == der(u)"),
     (m.v == m.x, "der(v) == der(x)"),
-    (m.v + 1 == m.x + np.ones(3), "der(v) == broadcast_to(der(x), (3))"),
+    (m.v + 1 == m.x + np.ones(3), "der(v) == broadcast_to(der(x), (3,))"),
     (m.z[1:] - m.z[:-1] == m.x * np.arange(7), "der(z[1:]) - der(z[:-1]) == der(x)*array(7)"),
     (m.z[[0, 3, 3]] == m.v, "der(z[[0, 3, 3]]) == der(v)"),
     (m.z[::-2].sum() == m.z[3] * time, "sum(der(z[::-2])) == der(z[3])*time + z[3]"),
-    (np.concatenate([m.v, [1.0], m.z[:2]]).mean() == 0, "mean(concatenate([der(v), [0.0], der(z[:2])])) == 0"),
+    (
+        np.concatenate([m.v, [1.0], m.z[:2]]).mean() == 0,
+        "mean(concatenate([der(v), [0.0], der(z[:2])])) == 0",
+    ),
     (np.stack([m.x, 2.0, m.y]) == m.v, "stack([der(x), 0, der(y)]) == der(v)"),
     (np.array([m.x, m.y, 1.0]) == m.v, "stack([der(x), der(y), 0]) == der(v)"),
     (np.linalg.norm(m.v) == m.x, "der(linalg.norm(v)) == der(x)"),
     (np.linalg.solve(m.A, m.v) == m.w, "linalg.solve(A, der(v)) == der(w)"),
     (np.linalg.solve(m.M + 9 * np.eye(3), m.v) == m.w, None),
-    (np.einsum("ij,j->i", m.M, m.v) == m.w, "einsum(ij,j->i, der(M), v) + einsum(ij,j->i, M, der(v)) == der(w)"),
+    (
+        np.einsum("ij,j->i", m.M, m.v) == m.w,
+        "einsum(ij,j->i, der(M), v) + einsum(ij,j->i, M, der(v)) == der(w)",
+    ),
     (np.where(m.x > 100, m.x, m.y * m.v) == m.w, "where(x > 100, der(x), der(y)*v + y*der(v)) == der(w)"),
     (np.interp(m.x, [0.0, 10.0], [1.0, 5.0]) == m.y, "der(interp(x, [0.0, 10.0], [1.0, 5.0])) == der(y)"),
     (np.cumsum(m.v) - np.diff(m.z[:4]) == 0, "cumsum(der(v)) - diff(der(z[:4])) == 0"),
@@ -82,12 +89,16 @@ CATALOGUE: list[tuple[Equation, str]] = [
     (polar(m.x, m.y)[1] == polar(m.x, m.y)[0], "der(polar(x, y))[1] == der(polar(x, y))[0]"),
     (spring(m.v, stiff=True)["force"] == m.w, None),
     (spring(m.v, stiff=False)["energy"] == m.x, None),
-    (m.cells.q[1:, 0] == m.cells.k[1:] * m.cells[:-1].q[:, 1], "der(cells[1:].q[0]) == cells[1:].k*der(cells[:3].q)[:, 1]"),
+    (
+        m.cells.q[1:, 0] == m.cells.k[1:] * m.cells[:-1].q[:, 1],
+        "der(cells[1:].q[:, 0]) == cells[1:].k*der(cells[:3].q)[:, 1]",
+    ),
     (der(m.x * m.y) == der(der(m.x)), None),
     (time * m.x == np.sin(time), "x + time*der(x) == der(sin(time))"),
     (m.u == m.v * der(m.u), "der(u) == der(v)*der(u) + v*der2(u)"),
     (m.M.reshape(9)[2:5] == m.v, "reshape(der(M), 9)[2:5] == der(v)"),
     (-(+m.x) == abs(m.y) % 7.0, None),
+    (scipy.special.erf(m.x) == m.y, "der(special.erf(x)) == der(y)"),
 ]
 
 

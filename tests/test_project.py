@@ -1,0 +1,103 @@
+"""The project itself: what the wheel holds, that examples and documents say what is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from modia_py.models import examples
+
+import modia_py
+from modia_py import elaborate
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = {
+    "modia_py": "modia_py",
+    "arrays": "modia_py/arrays",
+    "solvers": "modia_py/solvers",
+    "models": "modia_py/models",
+}
+
+
+def test_the_wheel_contains_the_four_folders_and_nothing_else(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for folder in FOLDERS:
+        (source / folder).mkdir()
+        for file in (ROOT / folder).glob("*.py"):
+            (source / folder / file.name).write_bytes(file.read_bytes())
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (source / name).write_bytes((ROOT / name).read_bytes())
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", tmp_path, source], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    expected = {
+        f"{target}/{file.name}"
+        for folder, target in FOLDERS.items()
+        for file in (ROOT / folder).glob("*.py")
+    }
+    assert inside == expected
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in modia_py.__all__:
+        thing = getattr(modia_py, name)
+        assert name == "time" or thing.__doc__, name
+
+
+@pytest.mark.parametrize("model", [examples.SlidingMass(), examples.Ladder(3)], ids=repr)
+def test_examples_are_balanced(model):
+    flat = elaborate(model)
+    assert flat.size == flat.unknowns
+
+
+def test_the_readme_example_runs():
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_the_demo_checks_out(tmp_path, capsys):
+    from modia_py.models import demo
+
+    demo.main(str(tmp_path / "demo.png"))
+    printed = capsys.readouterr().out
+    assert "HeatRod: 101 unknowns in 2 variables, 101 equations" in printed
+    assert (tmp_path / "demo.png").stat().st_size > 10_000
+
+
+def test_the_demo_rod_conserves_energy():
+    import numpy as np
+    from modia_py.models import demo
+
+    times, values = demo.solve(demo.HeatRod(), 10.0)
+    stored = 0.5 * (np.asarray(values["T"][-1]) - 293.15).sum()
+    lost = np.trapezoid(2.0 * (np.asarray(values["T"][:, -1]) - 293.15), times)
+    assert stored + lost == pytest.approx(100.0 * 10.0, rel=1e-4)
+
+
+def test_long_files_are_two_ideas():
+    for folder in FOLDERS:
+        for file in (ROOT / folder).glob("*.py"):
+            assert len(file.read_text().splitlines()) <= 400, (
+                f"{file.name} is past 400 lines: find the seam"
+            )
+
+
+def test_cholmod_works_where_it_is_installed():
+    cholmod = pytest.importorskip(
+        "sksparse.cholmod", reason="scikit-sparse is not installed (needs SuiteSparse)"
+    )
+    import numpy as np
+    import scipy.sparse as sp
+
+    matrix = sp.diags([-1.0, 4.0, -1.0], [-1, 0, 1], (5, 5), format="csc")
+    x = cholmod.cholesky(matrix)(np.ones(5))
+    np.testing.assert_allclose(matrix @ x, np.ones(5))
