@@ -1,0 +1,158 @@
+"""Blocks of array equations that have to be solved together, in an order in which they can be.
+
+An equation needs its variables, a variable needs the equations it is matched with: the blocks are the
+strongly connected components of that graph (block lower triangular form; Tarjan 1972, here Pearce's
+algorithm in scipy). All elements of an array equation are in one block, because by conceptual
+scalarization each of them contains all variables the others are matched with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from .structure import NONE, Integers, Structure
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Block k has `equations[equation_start[k]:equation_start[k+1]]`, and variables likewise."""
+
+    equation_start: Integers
+    equations: Integers
+    variable_start: Integers
+    variables: Integers
+
+    def __len__(self) -> int:
+        return len(self.equation_start) - 1
+
+    def equations_of(self, block: int) -> Integers:
+        return self.equations[self.equation_start[block] : self.equation_start[block + 1]]
+
+    def variables_of(self, block: int) -> Integers:
+        return self.variables[self.variable_start[block] : self.variable_start[block + 1]]
+
+    def block_of_equation(self, count: int) -> Integers:
+        """The block of each of `count` equations, -1 for those in none."""
+        return _owner(self.equation_start, self.equations, count)
+
+    def block_of_variable(self, count: int) -> Integers:
+        return _owner(self.variable_start, self.variables, count)
+
+    def __str__(self) -> str:
+        sizes = np.diff(self.equation_start)
+        if not len(sizes):
+            return "no blocks"
+        values, counts = np.unique(sizes, return_counts=True)
+        listed = ", ".join(f"{c} of {v}" for v, c in list(zip(values, counts, strict=True))[::-1][:6])
+        return f"{len(self)} blocks of array equations: {listed}"
+
+
+def _owner(start: Integers, members: Integers, count: int) -> Integers:
+    owner = np.full(count, NONE)
+    owner[members] = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    return owner
+
+
+def blt(structure: Structure, flow: Integers, equations: Integers, variables: Integers) -> Blocks:
+    """The blocks of these equations for these variables, first to be solved first.
+
+    `flow[k]` belongs to entry k of `structure.variables`: how much of it is matched there.
+    """
+    unknown = np.zeros(structure.variable_count, bool)
+    unknown[variables] = True
+    chosen = np.zeros(structure.equation_count, bool)
+    chosen[equations] = True
+    row_of_entry = structure.equation_of_entry()
+    entries = np.flatnonzero(chosen[row_of_entry] & unknown[structure.variables])
+    row, column = row_of_entry[entries], structure.variables[entries]
+    matched = flow[entries] > 0
+    count = structure.equation_count
+    needs = np.concatenate([row, count + column[matched]])
+    needed = np.concatenate([count + column, row[matched]])
+    label = _components_in_order(needs, needed, count + structure.variable_count)
+    equation_label = label[equations]
+    order = np.argsort(equation_label, kind="stable")
+    labels, equation_start = np.unique(equation_label[order], return_index=True)
+    variable_label = label[count + variables]
+    inside = np.isin(variable_label, labels)
+    variables, variable_label = variables[inside], variable_label[inside]
+    variable_order = np.argsort(variable_label, kind="stable")
+    variable_start = np.searchsorted(variable_label[variable_order], labels)
+    return Blocks(
+        np.append(equation_start, len(equations)),
+        equations[order],
+        np.append(variable_start, len(variables)),
+        variables[variable_order],
+    )
+
+
+def _components_in_order(tail: Integers, head: Integers, count: int) -> Integers:
+    """Labels of the strong components; what is needed has a smaller label than what needs it."""
+    graph = csr_matrix((np.ones(len(tail), np.int8), (tail, head)), (count, count))
+    label = connected_components(graph, directed=True, connection="strong")[1].astype(np.int64)
+    # A depth-first search finishes components in topological order, and scipy numbers them as they are
+    # finished; it does not promise so, therefore this is checked and otherwise done again.
+    if (label[tail] >= label[head]).all():
+        return label
+    if (label[tail] <= label[head]).all():
+        return label.max() - label
+    return _sorted_labels(label, tail, head)
+
+
+def _sorted_labels(label: Integers, tail: Integers, head: Integers) -> Integers:
+    condensed = nx.DiGraph()
+    condensed.add_nodes_from(range(label.max() + 1))
+    different = label[tail] != label[head]
+    condensed.add_edges_from(zip(label[head[different]], label[tail[different]], strict=True))
+    rank = np.empty(label.max() + 1, np.int64)
+    rank[list(nx.topological_sort(condensed))] = np.arange(label.max() + 1)
+    return rank[label]
+
+
+def block_graph(structure: Structure, blocks: Blocks) -> nx.DiGraph:
+    """The blocks as a networkx graph; an edge leads from a block to one that needs its variables."""
+    graph = nx.DiGraph()
+    for block in range(len(blocks)):
+        graph.add_node(
+            block,
+            equations=[structure.equation_name(e) for e in blocks.equations_of(block)],
+            variables=[structure.variable_name(v) for v in blocks.variables_of(block)],
+        )
+    block_of_variable = blocks.block_of_variable(structure.variable_count)
+    block_of_equation = blocks.block_of_equation(structure.equation_count)
+    source = block_of_variable[structure.variables]
+    target = block_of_equation[structure.equation_of_entry()]
+    linked = (source != NONE) & (target != NONE) & (source != target)
+    graph.add_edges_from(
+        map(tuple, np.unique(np.stack([source[linked], target[linked]], 1), axis=0).tolist())
+    )
+    return graph
+
+
+def check_blt(structure: Structure, flow: Integers, blocks: Blocks) -> None:
+    """Sizes agree, matched pairs stay together, and no block needs a later one."""
+    for start, members, size in (
+        (blocks.equation_start, blocks.equations, structure.equation_size),
+        (blocks.variable_start, blocks.variables, structure.variable_size),
+    ):
+        assert len(np.unique(members)) == len(members)
+        assert start[-1] == len(members)
+        del size
+    equation_sum = np.add.reduceat(
+        np.append(structure.equation_size[blocks.equations], 0), blocks.equation_start[:-1]
+    )
+    variable_sum = np.add.reduceat(
+        np.append(structure.variable_size[blocks.variables], 0), blocks.variable_start[:-1]
+    )
+    assert (equation_sum == variable_sum).all(), "a block is not square"
+    needs = blocks.block_of_equation(structure.equation_count)[structure.equation_of_entry()]
+    needed = blocks.block_of_variable(structure.variable_count)[structure.variables]
+    both = (needs != NONE) & (needed != NONE)
+    assert (needs[both] >= needed[both]).all(), "a block needs a later one"
+    matched = both & (flow > 0)
+    assert (needs[matched] == needed[matched]).all(), "a matched pair is split"

@@ -1,0 +1,115 @@
+"""What is wrong with a structure that cannot be solved.
+
+The Dulmage-Mendelsohn decomposition on arrays, of equations against unknowns (a variable and its
+derivatives are one): what is reached from an unmatched equation has more equations than unknowns, what
+is reached from an unmatched unknown has fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .matching import Matching, match, reached_from_columns, reached_from_rows
+from .pantelides import potential_graph
+from .structure import Integers, Structure
+
+MOST_SETS = 20  # singular sets looked for one by one; a user reads the first few
+MOST_NAMES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class SingularSet:
+    """Equations and the unknowns in them; `surplus` scalar equations too many (negative: too few)."""
+
+    equations: Integers
+    unknowns: Integers
+    surplus: int
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """The over-determined and the under-determined parts, each as sets, smallest first."""
+
+    structure: Structure
+    over: tuple[SingularSet, ...]
+    under: tuple[SingularSet, ...]
+    equation_total: int
+    unknown_total: int
+
+    @property
+    def is_regular(self) -> bool:
+        return not self.over and not self.under
+
+    def __str__(self) -> str:
+        if self.is_regular:
+            return f"{self.equation_total} equations determine {self.unknown_total} unknowns."
+        lines = [
+            f"{self.equation_total} scalar equations for {self.unknown_total} unknowns{self._balance()}."
+        ]
+        for part in self.over:
+            lines.append(
+                f"Over-determined by {part.surplus}: {_count(len(part.equations), 'equation')} for only "
+                f"{self._unknowns(part) or 'no unknown'}:"
+            )
+            lines += [f"    {self.structure.equation_name(int(e))}" for e in part.equations[:MOST_NAMES]]
+            lines += _more(len(part.equations) - MOST_NAMES)
+        for part in self.under:
+            lines.append(
+                f"Under-determined by {-part.surplus}: {self._unknowns(part)} "
+                + (
+                    f"in only {_count(len(part.equations), 'equation')}:"
+                    if len(part.equations)
+                    else "in no equation."
+                )
+            )
+            lines += [f"    {self.structure.equation_name(int(e))}" for e in part.equations[:MOST_NAMES]]
+            lines += _more(len(part.equations) - MOST_NAMES)
+        return "\n".join(lines)
+
+    def _balance(self) -> str:
+        difference = self.equation_total - self.unknown_total
+        if difference == 0:
+            return ", as many as needed, but not independent"
+        return f": {abs(difference)} too {'many' if difference > 0 else 'few'}"
+
+    def _unknowns(self, part: SingularSet) -> str:
+        names = [self.structure.variable_name(int(v)) for v in part.unknowns[:MOST_NAMES]]
+        more = len(part.unknowns) - MOST_NAMES
+        return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _more(number: int) -> list[str]:
+    return [f"    ... and {number} more"] if number > 0 else []
+
+
+def diagnose(structure: Structure) -> Diagnosis:
+    """Which equations are too many, and which unknowns are not determined."""
+    graph, equations, unknowns = potential_graph(structure)
+    matching = match(graph)
+    over = _sets(matching, matching.unmatched_rows(), equations, unknowns, from_rows=True)
+    under = _sets(matching, matching.unmatched_columns(), equations, unknowns, from_rows=False)
+    return Diagnosis(
+        structure, over, under, int(graph.row_capacity.sum()), int(graph.column_capacity.sum())
+    )
+
+
+def _sets(
+    matching: Matching, begin: Integers, equations: Integers, unknowns: Integers, from_rows: bool
+) -> tuple[SingularSet, ...]:
+    reach = reached_from_rows if from_rows else reached_from_columns
+    found: dict[tuple[bytes, bytes], SingularSet] = {}
+    graph = matching.graph
+    # One by one gives the smallest sets; when there are very many, all at once gives the rest.
+    starts = [begin[k : k + 1] for k in range(min(len(begin), MOST_SETS))]
+    if len(begin) > MOST_SETS:
+        starts.append(begin[MOST_SETS:])
+    for start in starts:
+        rows, columns = reach(matching, start)
+        surplus = int(graph.row_capacity[rows].sum() - graph.column_capacity[columns].sum())
+        key = (rows.tobytes(), columns.tobytes())
+        found[key] = SingularSet(equations[rows], unknowns[columns], surplus)
+    return tuple(sorted(found.values(), key=lambda part: len(part.equations) + len(part.unknowns)))

@@ -1,0 +1,358 @@
+"""The special index-1 form of array equations (Otter and Elmqvist 2017).
+
+Target: `0 = [fd(xdot, x, t); fc(x, t)]` with `[dfd/dxdot; dfc/dx]` regular. In the notation of the
+paper, block by block of the highest-derivative equations:
+
+- E_n, V_n are the equations and variables of the block, E_(k-1), V_(k-1) what these are derivatives of.
+- The lower levels are torn, lowest first, each beginning with the differentiated solved pairs of the
+  level below. Solved pairs are local assignments (dummy states); residuals are constraints, in fc; tear
+  variables are in x.
+- On the highest level, derivatives of residuals are implied and dropped. What is left of all blocks is
+  torn together. A derivative solved from an undifferentiated equation is not assigned: its equation is
+  a row of fd, and its integral is in x.
+- A tear variable of the highest level is in x itself where its block is purely algebraic; else it is a
+  lambda, whose integral is in x and whose value is xdot; or, if it is a derivative, its integral is in x.
+- A residual that is itself a derivative brings a mu, whose integral is in x: with the gradient of the
+  residual it is added to the chain rows, and is zero in the exact solution.
+
+Integrals below the lowest equations of a block follow their derivatives by chain rows. Rows are [chain; fd; fc], as many as x has slots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from .blt import Blocks
+from .matching import reached
+from .structure import NONE, Integers, Structure
+from .tearing import Tearing, assignment_order, check_assignments, tear
+
+
+class Slot(IntEnum):
+    """What a slot of x holds."""
+
+    STATE = 0  # a variable that is differentiated; xdot is its derivative
+    ALGEBRAIC = 1  # a variable; xdot is not used
+    LAMBDA = 2  # the integral of a variable, which is xdot
+    MU = 3  # the integral of a multiplier that is zero in the exact solution
+
+
+@dataclass(frozen=True, eq=False)
+class Index1Form:
+    """Which slot holds what, which equation is which row, and what is assigned locally.
+
+    `value[k]` is the variable in slot k of x, `derivative[k]` the one in slot k of xdot, -1 if there is
+    none; `residual[k]` is the equation that a mu belongs to. Chain row k is `xdot[chain_slot[k]] -
+    chain_variable[k] = 0`. `local_equations[k]` is evaluated for `local_variables[k]`, in this order.
+    `dropped` equations are implied by others.
+    """
+
+    structure: Structure
+    kind: Integers
+    value: Integers
+    derivative: Integers
+    residual: Integers
+    chain_slot: Integers
+    chain_variable: Integers
+    fd: Integers
+    fc: Integers
+    local_equations: Integers
+    local_variables: Integers
+    dropped: Integers
+
+    def slot_size(self) -> Integers:
+        """The number of scalars in each slot of x."""
+        sizes = self.structure.variable_size
+        named = np.where(self.value != NONE, self.value, self.derivative)
+        of_residual = self.structure.equation_size[self.residual]
+        return np.where(self.kind == Slot.MU, of_residual, sizes[named])
+
+    @property
+    def size(self) -> int:
+        """The number of scalars in x."""
+        return int(self.slot_size().sum())
+
+    @property
+    def row_count(self) -> int:
+        sizes = self.structure.equation_size
+        chain = self.structure.variable_size[self.chain_variable].sum()
+        return int(chain + sizes[self.fd].sum() + sizes[self.fc].sum())
+
+    def __str__(self) -> str:
+        counts = np.bincount(self.kind, minlength=len(Slot))
+        slots = ", ".join(f"{counts[slot]} {slot.name.lower()}" for slot in Slot if counts[slot])
+        return (
+            f"x: {self.size} scalars in {len(self.kind)} slots ({slots}); rows: {len(self.chain_slot)} "
+            f"chain, {len(self.fd)} fd, {len(self.fc)} fc; {len(self.local_equations)} local assignments"
+        )
+
+    def slot_name(self, slot: int) -> str:
+        """What a slot of x holds, in the names of the structure."""
+        kind = Slot(int(self.kind[slot]))
+        if kind is Slot.MU:
+            return f"integral(mu of {self.structure.equation_name(int(self.residual[slot]))})"
+        if kind is Slot.LAMBDA:
+            return f"integral({self.structure.variable_name(int(self.derivative[slot]))})"
+        return self.structure.variable_name(int(self.value[slot]))
+
+
+class _Builder:
+    """Collects slots, rows and assignments on the way through the levels."""
+
+    def __init__(self, structure: Structure):
+        self.structure = structure
+        self.integral = structure.integral_of_variable()
+        self.is_derivative_equation = structure.integral_of_equation() != NONE
+        self.slots: list[tuple[Integers, ...]] = []
+        self.fd: list[Integers] = []
+        self.fc: list[Integers] = []
+        self.pairs: list[tuple[Integers, Integers]] = []
+        self.residuals: list[Integers] = []
+        self.in_x = np.zeros(structure.variable_count, bool)
+
+    def add_slots(self, kind: Slot, value: Integers, derivative: Integers, residual: Integers) -> None:
+        self.slots.append((np.full(len(value), int(kind)), value, derivative, residual))
+
+    def add_lower_level(self, tearing: Tearing) -> None:
+        """Constraints, dummy states, and what is left of a level as x."""
+        self.fc.append(tearing.residuals)
+        self.residuals.append(tearing.residuals)
+        self.pairs.append((tearing.equations, tearing.variables))
+        self.add_states(tearing.tears)
+        stabilized = tearing.residuals[self.is_derivative_equation[tearing.residuals]]
+        none = np.full(len(stabilized), NONE)
+        self.add_slots(Slot.MU, none, none, stabilized)
+
+    def add_states(self, variables: Integers) -> None:
+        new = variables[~self.in_x[variables]]
+        self.in_x[new] = True
+        self.add_slots(Slot.STATE, new, self.structure.variable_derivative[new], np.full(len(new), NONE))
+
+
+def special_index1(
+    structure: Structure,
+    blocks: Blocks,
+    *,
+    tearing: bool = True,
+    keep: Integers | None = None,
+) -> Index1Form:
+    """The special index-1 form of a structure that pantelides() has reduced.
+
+    `keep` marks variables that should remain tear variables if possible (those with a start value).
+    Without tearing nothing is assigned locally: the plain form.
+    """
+    structure = _solvable_within_blocks(structure, blocks, tearing)
+    keep = np.zeros(structure.variable_count, bool) if keep is None else keep
+    builder = _Builder(structure)
+    below: Tearing | None = None
+    for equations, variables in _lower_levels(structure, blocks):
+        below = _tear_level(structure, equations, variables, below, keep)
+        builder.add_lower_level(below)
+    _add_highest_level(builder, blocks, below, keep)
+    return _finish(builder)
+
+
+def _solvable_within_blocks(structure: Structure, blocks: Blocks, tearing: bool) -> Structure:
+    """An equation may be solved only for variables of its own block, on every level.
+
+    Across blocks it would be possible too, but could make a constraint depend on a derivative.
+    """
+    block_of_equation = _handed_down(
+        blocks.block_of_equation(structure.equation_count), structure.integral_of_equation()
+    )
+    block_of_variable = _handed_down(
+        blocks.block_of_variable(structure.variable_count), structure.integral_of_variable()
+    )
+    same = block_of_equation[structure.equation_of_entry()] == block_of_variable[structure.variables]
+    return replace(structure, solvable=structure.solvable & same & tearing)
+
+
+def _handed_down(block_of: Integers, integral: Integers) -> Integers:
+    """Blocks of the highest nodes, given to what these are derivatives of."""
+    block_of = block_of.copy()
+    level = np.flatnonzero(block_of != NONE)
+    while len(level):
+        level = level[integral[level] != NONE]
+        block_of[integral[level]] = block_of[level]
+        level = integral[level]
+    return block_of
+
+
+def _lower_levels(structure: Structure, blocks: Blocks) -> list[tuple[Integers, Integers]]:
+    """Equations and variables below the highest level, the lowest level of all blocks first."""
+    integral_of_equation = structure.integral_of_equation()
+    integral_of_variable = structure.integral_of_variable()
+    equations, variables = blocks.equations, blocks.variables
+    block_of_equation = np.repeat(np.arange(len(blocks)), np.diff(blocks.equation_start))
+    block_of_variable = np.repeat(np.arange(len(blocks)), np.diff(blocks.variable_start))
+    levels: list[tuple[Integers, Integers]] = []
+    while True:
+        has_lower = integral_of_equation[equations] != NONE
+        equations, block_of_equation = (
+            integral_of_equation[equations[has_lower]],
+            block_of_equation[has_lower],
+        )
+        if not len(equations):
+            return levels[::-1]
+        # Only as far down as a block has equations; its variables may have more integrals.
+        goes_on = np.zeros(len(blocks), bool)
+        goes_on[block_of_equation] = True
+        has_lower = (integral_of_variable[variables] != NONE) & goes_on[block_of_variable]
+        variables, block_of_variable = (
+            integral_of_variable[variables[has_lower]],
+            block_of_variable[has_lower],
+        )
+        levels.append((equations, variables))
+
+
+def _tear_level(
+    structure: Structure,
+    equations: Integers,
+    variables: Integers,
+    below: Tearing | None,
+    keep: Integers,
+) -> Tearing:
+    fixed_equations, fixed_variables = _differentiated(structure, below)
+    free = np.setdiff1d(variables, fixed_variables)
+    return tear(
+        structure,
+        np.setdiff1d(equations, fixed_equations),
+        [free[~keep[free]], free[keep[free]]],
+        fixed_equations,
+        fixed_variables,
+    )
+
+
+def _differentiated(structure: Structure, below: Tearing | None) -> tuple[Integers, Integers]:
+    """The solved pairs of a level, one level up."""
+    if below is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return structure.equation_derivative[below.equations], structure.variable_derivative[below.variables]
+
+
+def _add_highest_level(builder: _Builder, blocks: Blocks, below: Tearing | None, keep: Integers) -> None:
+    structure = builder.structure
+    none = np.zeros(0, np.int64)
+    fixed_equations, fixed_variables = _differentiated(structure, below)
+    implied = structure.equation_derivative[np.concatenate([none, *builder.residuals])]
+    implied = implied[structure.equation_derivative[implied] == NONE]
+    left = np.setdiff1d(np.setdiff1d(blocks.equations, implied), fixed_equations)
+    # In the order of the blocks, so that what is needed comes first.
+    order = np.full(structure.equation_count, NONE)
+    order[blocks.equations] = np.arange(len(blocks.equations))
+    left = left[np.argsort(order[left])]
+    free = np.setdiff1d(blocks.variables, fixed_variables)
+    integral = builder.integral[free]
+    kept = keep[free] | ((integral != NONE) & keep[integral])
+    # A derivative whose integral is in x already is known as xdot: assigning it would need another row.
+    already = (integral != NONE) & builder.in_x[integral]
+    # Algebraic variables first: assigning them makes the system smaller.
+    is_derivative = integral != NONE
+    groups = [
+        free[~is_derivative & ~kept],
+        free[~is_derivative & kept],
+        free[is_derivative & ~kept & ~already],
+        free[is_derivative & kept | already],
+    ]
+    torn = tear(structure, left, groups, fixed_equations, fixed_variables)
+    free_derivatives = np.isin(torn.variables, free[is_derivative])
+    is_row = free_derivatives & ~builder.is_derivative_equation[torn.equations]
+    builder.pairs.append((torn.equations[~is_row], torn.variables[~is_row]))
+    builder.fd.append(torn.equations[is_row])
+    builder.add_states(builder.integral[torn.variables[is_row]])
+    pure = _purely_algebraic(structure, blocks)
+    block_of_equation = blocks.block_of_equation(structure.equation_count)
+    block_of_variable = blocks.block_of_variable(structure.variable_count)
+    in_pure = pure[block_of_equation[torn.residuals]]
+    builder.fd.append(torn.residuals[~in_pure])
+    builder.fc.append(torn.residuals[in_pure])
+    tears = torn.tears
+    derivative_tear = builder.integral[tears] != NONE
+    builder.add_states(builder.integral[tears[derivative_tear]])
+    others = tears[~derivative_tear]
+    algebraic = others[pure[block_of_variable[others]]]
+    multipliers = others[~pure[block_of_variable[others]]]
+    nothing = np.full(len(algebraic), NONE)
+    builder.add_slots(Slot.ALGEBRAIC, algebraic, nothing, nothing)
+    nothing = np.full(len(multipliers), NONE)
+    builder.add_slots(Slot.LAMBDA, nothing, multipliers, nothing)
+    builder.residuals.append(implied)
+
+
+def _purely_algebraic(structure: Structure, blocks: Blocks) -> Integers:
+    """Blocks that depend on no potential state and no derivative, not even through other blocks."""
+    integral = structure.integral_of_variable()
+    dynamic = (structure.variable_derivative != NONE) | (integral != NONE)
+    needs = blocks.block_of_equation(structure.equation_count)[structure.equation_of_entry()]
+    needed = blocks.block_of_variable(structure.variable_count)[structure.variables]
+    directly = np.unique(needs[(needs != NONE) & dynamic[structure.variables]])
+    linked = (needs != NONE) & (needed != NONE)
+    return ~reached(needed[linked], needs[linked], len(blocks), directly)
+
+
+def _finish(builder: _Builder) -> Index1Form:
+    structure = builder.structure
+    none = np.zeros(0, np.int64)
+    equations = np.concatenate([none, *(pair[0] for pair in builder.pairs)])
+    variables = np.concatenate([none, *(pair[1] for pair in builder.pairs)])
+    assigned = np.zeros(structure.variable_count, bool)
+    assigned[variables] = True
+    # Integrals below the lowest equations of their block: they only follow their derivatives.
+    followers = (structure.variable_derivative != NONE) & ~builder.in_x & ~assigned
+    builder.add_states(np.flatnonzero(followers))
+    kind, value, derivative, residual = (
+        np.concatenate([none, *(slots[column] for slots in builder.slots)]) for column in range(4)
+    )
+    # xdot of a state is its derivative, unless that has a value already: then a chain row ties them.
+    tied = (kind == Slot.STATE) & (assigned | builder.in_x)[derivative]
+    chain_slot = np.flatnonzero(tied)
+    chain_variable = derivative[chain_slot]
+    derivative = np.where(tied, NONE, derivative)
+    order = assignment_order(structure, equations, variables)
+    form = Index1Form(
+        structure,
+        kind,
+        value,
+        derivative,
+        residual,
+        chain_slot,
+        chain_variable,
+        np.concatenate([none, *builder.fd]),
+        np.concatenate([none, *builder.fc]),
+        equations[order],
+        variables[order],
+        builder.residuals[-1],
+    )
+    assert form.size == form.row_count, f"{form.row_count} rows for {form.size} slots: {form}"
+    return form
+
+
+def check_index1(form: Index1Form) -> None:
+    """Every equation has its place, every variable its value, and the counts agree."""
+    structure = form.structure
+    assert form.size == form.row_count
+    placed = np.concatenate([form.fd, form.fc, form.local_equations, form.dropped])
+    assert len(np.unique(placed)) == len(placed), "an equation is used twice"
+    assert len(placed) == structure.equation_count, "an equation is not used"
+    assert (structure.equation_derivative[form.dropped] == NONE).all()
+    known = np.zeros(structure.variable_count, bool)
+    for held in (form.value, form.derivative):
+        held = held[held != NONE]
+        assert not known[held].any(), "a variable has two values"
+        known[held] = True
+    assert not known[form.local_variables].any(), "a variable is assigned and in x"
+    position = np.full(structure.variable_count, NONE)
+    position[form.local_variables] = np.arange(len(form.local_variables))
+    assert (known | (position != NONE)).all(), "a variable has no value"
+    check_assignments(structure, form.local_equations, form.local_variables)
+    # fc does not depend on xdot: no highest derivative and no lambda below it
+    moving = np.zeros(structure.variable_count, bool)
+    moving[form.derivative[form.derivative != NONE]] = True
+    for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
+        used = structure.variables_of(equation)
+        moving[variable] = moving[used[used != variable]].any()
+    for equation in form.fc:
+        assert not moving[structure.variables_of(equation)].any(), "a constraint depends on xdot"

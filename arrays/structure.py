@@ -1,0 +1,223 @@
+"""The structure of array equations: who occurs where, at which derivative order.
+
+A node is an array equation or an array variable with a size; a derivative is a variable (or an
+equation) of its own, linked to what it is the derivative of. By convention every element of an
+equation depends on every element of every variable in it (conceptual scalarization): nobody has to
+write the elements out, and all passes count with sizes instead.
+
+Everything is numpy arrays of integers, so that 10^6 nodes are no burden. Indices are 0-based; -1 means
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+Integers = np.ndarray
+Naming = Callable[[int], str] | Sequence[str] | None
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """Array equations and variables, incidence, derivative links, and what may be solved for what.
+
+    `variables[start[e]:start[e + 1]]` are the variables of equation e; `solvable`, in the same places,
+    tells whether the equation can be solved for the variable without dividing by what may vanish.
+    """
+
+    equation_size: Integers
+    variable_size: Integers
+    start: Integers
+    variables: Integers
+    solvable: Integers
+    variable_derivative: Integers  # A: the variable that is the derivative of this one
+    equation_derivative: Integers  # B: the equation that is the derivative of this one
+    equation_names: Naming = None
+    variable_names: Naming = None
+
+    @property
+    def equation_count(self) -> int:
+        return len(self.equation_size)
+
+    @property
+    def variable_count(self) -> int:
+        return len(self.variable_size)
+
+    def variables_of(self, equation: int) -> Integers:
+        return self.variables[self.start[equation] : self.start[equation + 1]]
+
+    def equation_of_entry(self) -> Integers:
+        """The equation of each entry of `variables`."""
+        return np.repeat(np.arange(self.equation_count), np.diff(self.start))
+
+    def integral_of_variable(self) -> Integers:
+        """For each variable the one it is the derivative of."""
+        return _inverse(self.variable_derivative)
+
+    def integral_of_equation(self) -> Integers:
+        """For each equation the one it is the derivative of."""
+        return _inverse(self.equation_derivative)
+
+    def highest_variables(self) -> Integers:
+        """Variables without a derivative."""
+        return np.flatnonzero(self.variable_derivative == NONE)
+
+    def highest_equations(self) -> Integers:
+        """Equations that were not differentiated."""
+        return np.flatnonzero(self.equation_derivative == NONE)
+
+    def variable_name(self, variable: int) -> str:
+        """The name, with `der` around it for variables that passes have added."""
+        return _name(variable, self.variable_names, self.integral_of_variable(), "v")
+
+    def equation_name(self, equation: int) -> str:
+        return _name(equation, self.equation_names, self.integral_of_equation(), "e")
+
+    def __str__(self) -> str:
+        return (
+            f"{self.equation_count} array equations ({int(self.equation_size.sum())} scalar), "
+            f"{self.variable_count} array variables ({int(self.variable_size.sum())} scalar), "
+            f"{len(self.variables)} entries"
+        )
+
+
+def _inverse(link: Integers) -> Integers:
+    inverse = np.full(len(link), NONE)
+    linked = np.flatnonzero(link != NONE)
+    inverse[link[linked]] = linked
+    return inverse
+
+
+def _name(node: int, names: Naming, integral: Integers, letter: str) -> str:
+    order = 0
+    given = names is not None and not callable(names)
+    while integral[node] != NONE and not (given and node < len(names)):  # type: ignore[arg-type]
+        node = int(integral[node])
+        order += 1
+    if names is None:
+        base = f"{letter}{node}"
+    else:
+        base = names(node) if callable(names) else names[node]
+    return base if order == 0 else f"der({base})" if order == 1 else f"der{order}({base})"
+
+
+def make_structure(
+    incidence: Sequence[Iterable[int]],
+    variable_count: int,
+    *,
+    variable_derivative: Sequence[int] | None = None,
+    equation_derivative: Sequence[int] | None = None,
+    equation_size: Any = 1,
+    variable_size: Any = 1,
+    solvable: Sequence[Iterable[int]] | bool = False,
+    equation_names: Naming = None,
+    variable_names: Naming = None,
+) -> Structure:
+    """A structure from lists, 0-based: `incidence[e]` are the variables of equation e.
+
+    >>> str(make_structure([[0, 1], [1]], 2))
+    '2 array equations (2 scalar), 2 array variables (2 scalar), 3 entries'
+    """
+    rows = [np.fromiter(row, np.int64) for row in incidence]
+    start = np.cumsum([0] + [len(row) for row in rows])
+    variables = np.concatenate([*rows, np.zeros(0, np.int64)])
+    if isinstance(solvable, bool):
+        may_solve = np.full(len(variables), solvable)
+    else:
+        may_solve = np.concatenate(
+            [np.isin(row, np.fromiter(s, np.int64)) for row, s in zip(rows, solvable, strict=True)]
+        )
+    count = len(rows)
+    return Structure(
+        np.broadcast_to(np.asarray(equation_size, np.int64), count).copy(),
+        np.broadcast_to(np.asarray(variable_size, np.int64), variable_count).copy(),
+        start,
+        variables,
+        may_solve,
+        _links(variable_derivative, variable_count),
+        _links(equation_derivative, count),
+        equation_names,
+        variable_names,
+    )
+
+
+def _links(given: Sequence[int] | None, count: int) -> Integers:
+    return np.full(count, NONE) if given is None else np.asarray(given, np.int64)
+
+
+def extend(
+    structure: Structure, differentiated_variables: Integers, differentiated_equations: Integers
+) -> Structure:
+    """The structure with derivatives of these variables and equations.
+
+    The derivative of an equation contains the variables of the equation and their derivatives. It can
+    be solved for a derivative where the equation could be solved for the variable.
+    """
+    new_variables = structure.variable_count + np.arange(len(differentiated_variables))
+    derivative = np.append(structure.variable_derivative, np.full(len(new_variables), NONE))
+    derivative[differentiated_variables] = new_variables
+    counts = np.diff(structure.start)[differentiated_equations]
+    entries = _entries_of(structure, differentiated_equations)
+    old, moved = structure.variables[entries], derivative[structure.variables[entries]]
+    assert (moved != NONE).all(), "every variable of a differentiated equation has a derivative"
+    owner = np.repeat(np.arange(len(differentiated_equations)), counts)
+    pairs = np.concatenate([np.stack([owner, old], 1), np.stack([owner, moved], 1)])
+    flags = np.concatenate([np.zeros(len(old), bool), structure.solvable[entries]])
+    order = np.lexsort((~flags, pairs[:, 1], pairs[:, 0]))
+    pairs, flags = pairs[order], flags[order]
+    is_new = np.append(True, (np.diff(pairs, axis=0) != 0).any(axis=1))[: len(pairs)]
+    pairs, flags = pairs[is_new], flags[is_new]
+    new_equations = structure.equation_count + np.arange(len(differentiated_equations))
+    equation_derivative = np.append(structure.equation_derivative, np.full(len(new_equations), NONE))
+    equation_derivative[differentiated_equations] = new_equations
+    per_equation = np.bincount(pairs[:, 0], minlength=len(new_equations))
+    return replace(
+        structure,
+        equation_size=np.append(structure.equation_size, structure.equation_size[differentiated_equations]),
+        variable_size=np.append(structure.variable_size, structure.variable_size[differentiated_variables]),
+        start=np.append(structure.start, structure.start[-1] + np.cumsum(per_equation)),
+        variables=np.append(structure.variables, pairs[:, 1]),
+        solvable=np.append(structure.solvable, flags),
+        variable_derivative=derivative,
+        equation_derivative=equation_derivative,
+    )
+
+
+def _entries_of(structure: Structure, equations: Integers) -> Integers:
+    """The places in `variables` that belong to these equations, one equation after the other."""
+    counts = np.diff(structure.start)[equations]
+    first = np.repeat(structure.start[equations] - np.cumsum(counts) + counts, counts)
+    return first + np.arange(counts.sum())
+
+
+def scalarize(structure: Structure) -> tuple[Structure, Integers, Integers]:
+    """The structure with all elements written out, and the array node of each scalar node."""
+    equation_of = np.repeat(np.arange(structure.equation_count), structure.equation_size)
+    variable_of = np.repeat(np.arange(structure.variable_count), structure.variable_size)
+    first_equation = np.cumsum(structure.equation_size) - structure.equation_size
+    first_variable = np.cumsum(structure.variable_size) - structure.variable_size
+    rows = [
+        np.concatenate(
+            [first_variable[v] + np.arange(structure.variable_size[v]) for v in structure.variables_of(e)]
+            + [np.zeros(0, np.int64)]
+        )
+        for e in equation_of.tolist()
+    ]
+
+    def spread(link: Integers, first: Integers, owner: Integers) -> list[int]:
+        element = np.arange(len(owner)) - first[owner]
+        target = link[owner]
+        return np.where(target == NONE, NONE, first[target] + element).tolist()
+
+    scalar = make_structure(
+        rows,
+        len(variable_of),
+        variable_derivative=spread(structure.variable_derivative, first_variable, variable_of),
+        equation_derivative=spread(structure.equation_derivative, first_equation, equation_of),
+    )
+    return scalar, equation_of, variable_of
