@@ -15,7 +15,8 @@ paper, block by block of the highest-derivative equations:
 - A residual that is itself a derivative brings a mu, whose integral is in x: with the gradient of the
   residual it is added to the chain rows, and is zero in the exact solution.
 
-Integrals below the lowest equations of a block follow their derivatives by chain rows. Rows are [chain; fd; fc], as many as x has slots.
+Integrals below the lowest equations of a block follow their derivatives by chain rows. Rows are
+[chain; fd; fc], as many as x has slots.
 """
 
 from __future__ import annotations

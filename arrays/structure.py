@@ -221,3 +221,10 @@ def scalarize(structure: Structure) -> tuple[Structure, Integers, Integers]:
         equation_derivative=spread(structure.equation_derivative, first_equation, equation_of),
     )
     return scalar, equation_of, variable_of
+
+
+def extend_mask(mask: Integers, count: int) -> Integers:
+    """A mask of the first nodes for all `count` of them; nodes added by passes are not in it."""
+    extended = np.zeros(count, bool)
+    extended[: len(mask)] = mask
+    return extended

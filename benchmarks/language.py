@@ -19,9 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from modia_py.models.examples import Ladder
-
 from modia_py import elaborate, lower
+from modia_py.models.examples import Ladder
 from tests.helpers import count_operations
 from tests.test_lower import Separate
 

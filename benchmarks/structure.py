@@ -122,7 +122,8 @@ def matching_blt_tearing(structure: Structure) -> str:
     flow[entries] = found.flow
     sorting, blocks = seconds(lambda: blt(structure, flow, everything, everything))
     tearing, torn = seconds(lambda: tear(structure, blocks.equations, [blocks.variables]))
-    return f"{matching:8.2f} {sorting:8.2f} {tearing:8.2f} {matching + sorting + tearing:8.2f}   {len(blocks)} block(s), {torn}"
+    times = (matching, sorting, tearing, matching + sorting + tearing)
+    return "".join(f"{spent:8.2f}" for spent in times) + f"   {len(blocks)} block(s), {torn}"
 
 
 def main() -> None:

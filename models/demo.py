@@ -16,10 +16,10 @@ from typing import Any
 
 import jax
 import numpy as np
-from modia_py.models.examples import Ladder
 from scipy.integrate import solve_ivp
 
 from modia_py import Model, Par, Var, der, elaborate, lower, time
+from modia_py.models.examples import Ladder
 
 
 class HeatRod(Model):

@@ -157,6 +157,24 @@ class ArrayInterface:
     def cumsum(self, axis: Any = None) -> Any:
         return np.cumsum(self, axis=axis)  # type: ignore[call-overload]
 
+    def std(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return np.std(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def var(self, axis: Any = None, keepdims: bool = False) -> Any:
+        return np.var(self, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+
+    def clip(self, low: Any = None, high: Any = None) -> Any:
+        return np.clip(self, low, high)  # type: ignore[call-overload]
+
+    def trace(self) -> Any:
+        return np.trace(self)  # type: ignore[call-overload]
+
+    def diagonal(self) -> Any:
+        return np.diagonal(self)  # type: ignore[call-overload]
+
+    def squeeze(self) -> Any:
+        return np.squeeze(self)  # type: ignore[call-overload]
+
     def dot(self, other: Any) -> Any:
         return np.dot(self, other)  # type: ignore[call-overload]
 

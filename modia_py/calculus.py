@@ -10,6 +10,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from .errors import ModelWarning
 from .expressions import (
     Bundle,
@@ -83,8 +85,8 @@ def _derivatives(roots: list[Any]) -> dict[int, Any]:
             table[id(node)] = None if bundle is None else item_of(bundle, node.place)
         elif isinstance(node, (Call, Bundle)):
             moving = [table[id(arg)] for arg in node.args]
-            is_real = isinstance(node, Bundle) or node.dtype == "float64"
-            table[id(node)] = _of_call(node, moving) if is_real and any_moves(moving) else None
+            is_smooth = isinstance(node, Bundle) or node.dtype in ("float64", "complex128")
+            table[id(node)] = _of_call(node, moving) if is_smooth and any_moves(moving) else None
     return table
 
 
@@ -130,8 +132,10 @@ def _product(node: Call | Bundle, place: int, derivative: Any) -> Any:
     """A product with one factor replaced by its derivative."""
     if node.primitive is named("multiply") and derivative is constant(1.0):  # d(time)/dt
         other = node.args[1 - place]
+        if isinstance(other, Constant):
+            other = constant(other.value.astype(np.float64))
         if isinstance(other, Expr) and isinstance(node, Call) and other.shape == node.shape:
-            return other
+            return other if other.dtype == "float64" else other * 1.0
     return rebuild(node, (*node.args[:place], derivative, *node.args[place + 1 :]))
 
 

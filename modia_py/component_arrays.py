@@ -31,7 +31,7 @@ class ComponentArray:
         object.__setattr__(self, "_index", index)
 
     @property
-    def shape(self) -> Shape:
+    def _shape(self) -> Shape:
         """The lengths of the axes that are not reduced to one copy."""
         return tuple(len(axis) for axis in self._index if not isinstance(axis, int))
 
@@ -50,8 +50,10 @@ class ComponentArray:
         try:
             if isinstance(key, (list, np.ndarray)):
                 chosen: Any = np.asarray(axis)[np.asarray(key)]
+                if chosen.ndim != 1:
+                    raise IndexError("an index list has one dimension")
             else:
-                chosen = axis[key]
+                chosen = axis[slice(None) if key is Ellipsis else key]
         except (IndexError, TypeError) as error:
             raise ModelError(
                 f"{self} has {len(axis)} copies; [{key}] does not select any ({user_source()}): {error}"

@@ -6,6 +6,7 @@ component knows its parent and its name there, so that each symbol has a dotted 
 
 from __future__ import annotations
 
+import inspect
 import keyword
 from collections.abc import Iterator
 from typing import Any
@@ -50,15 +51,15 @@ class ComponentMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict, **options: Any) -> None:
         super().__init__(name, bases, body, **options)
-        cls.declared: dict[str, Any] = {}
+        cls._declared: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             for attribute, value in vars(base).items():
                 if is_declared(value):
                     _check_name(attribute, cls)
-                    cls.declared[attribute] = value
-                elif attribute in cls.declared:
+                    cls._declared[attribute] = value
+                elif attribute in cls._declared:
                     raise ModelError(
-                        f"{base.__name__}.{attribute} replaces a {_kind(cls.declared[attribute])} by "
+                        f"{base.__name__}.{attribute} replaces a {_kind(cls._declared[attribute])} by "
                         f"{value!r} ({user_source()}). Declare it as one again, with the new value."
                     )
 
@@ -69,11 +70,13 @@ class ComponentMeta(type):
         """An instance; with a count, the one that stands for that many copies."""
         component: Any = object.__new__(cls)  # type: ignore[arg-type]
         component._parent, component._name, component._count = None, "", count
-        component._arguments, component._changes = (args, kwargs), {}
-        for name, value in cls.declared.items():
+        component._arguments, component._changes = (args, kwargs), None
+        for name, value in cls._declared.items():
             component._attach(name, fresh_copy(value))
         component.__init__(*args, **kwargs)
-        if component._changes:
+        if component._changes is None:
+            _check_nothing_lost(cls, kwargs)
+        elif component._changes:
             from .changes import apply_changes  # it walks components: it comes after them
 
             apply_changes(component, component._changes)
@@ -86,11 +89,17 @@ class Component(metaclass=ComponentMeta):
     # Kept out of __dict__, where only what the user wrote may stand.
     __slots__ = ("__dict__", "__weakref__", "_arguments", "_changes", "_count", "_name", "_parent")
 
-    def __init__(self, **changes: Any):
+    def __init__(self, *values: Any, **changes: Any):
+        if values:
+            names = ", ".join(f"{name}=..." for name in list(type(self)._declared)[:3])
+            raise ModelError(
+                f"{type(self).__name__} takes values by name, not {values[0]!r} ({user_source()}): "
+                f"{type(self).__name__}({names})."
+            )
         self._changes = changes
 
     @classmethod
-    def array(cls, n: int, *args: Any, **changes: Any) -> ComponentArray:
+    def array(cls, n: int, /, *args: Any, **changes: Any) -> ComponentArray:
         """`n` copies, as one component with a leading axis. Parameters are shared or have that axis."""
         if isinstance(n, bool) or not hasattr(n, "__index__") or isinstance(n, ArrayInterface):
             raise ModelError(
@@ -110,6 +119,11 @@ class Component(metaclass=ComponentMeta):
                 f"{type(self).__name__}.{name} is already a {_kind(existing)} ({user_source()}): two "
                 f"attributes cannot have one name. Change values with "
                 f"{type(self).__name__}({name}=...) or when simulating."
+            )
+        if isinstance(value, dict) and any(map(is_declared, value.values())):
+            raise ModelError(
+                f"{type(self).__name__}.{name} is a dict of declarations ({user_source()}): use a list, or "
+                f"an attribute for each."
             )
         if is_declared(value):
             _check_name(name, type(self))
@@ -136,15 +150,24 @@ class Component(metaclass=ComponentMeta):
         return is_declared(value)
 
     def _attach(self, name: str, value: Any) -> None:
-        if isinstance(value, (list, tuple)):
-            members = [self._adopt(f"{name}[{k}]", member) for k, member in enumerate(value)]
-            self.__dict__[name] = type(value)(members)
-        else:
-            self.__dict__[name] = self._adopt(name, value)
+        self.__dict__[name] = self._adopt(name, value)
 
     def _adopt(self, name: str, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):  # nested as deep as the user wrote brackets
+            return type(value)(self._adopt(f"{name}[{k}]", member) for k, member in enumerate(value))
         if isinstance(value, Declaration):
+            if getattr(value, "is_flow", False) and hasattr(type(self), "equations"):
+                raise ModelError(
+                    f"{type(self).__name__}.{name} is a Flow ({user_source()}): flows belong to connectors."
+                )
             return value.symbol(name, self).leaf()
+        if isinstance(value, ComponentArray) and value._shape != value._lead:
+            raise ModelError(
+                f"{type(self).__name__}.{name} is only a part of a component array ({user_source()}): "
+                f"declare an array of that length."
+            )
+        if value is self or value in self._ancestors():
+            raise ModelError(f"{type(self).__name__}.{name} would contain itself ({user_source()}).")
         component = value._component if isinstance(value, ComponentArray) else value
         if component._parent is not None:
             raise ModelError(
@@ -163,21 +186,31 @@ class Component(metaclass=ComponentMeta):
             component = component._parent
         return segments[::-1]
 
+    def _ancestors(self) -> list[Component]:
+        ancestors = []
+        component = self._parent
+        while component is not None:
+            ancestors.append(component)
+            component = component._parent
+        return ancestors
+
     def _children(self) -> Iterator[tuple[str, Child]]:
         """Name and value of everything declared here: symbols, components, component arrays."""
-        for name, value in vars(self).items():
-            members = [(name, value)]
+        stack = list(reversed(vars(self).items()))
+        while stack:
+            path, value = stack.pop()
             if isinstance(value, (list, tuple)):
-                members = [(f"{name}[{k}]", member) for k, member in enumerate(value)]
-            for path, member in members:
-                if isinstance(member, Leaf) and self._is_own(member):
-                    yield path, member.symbol
-                elif isinstance(member, (Component, ComponentArray)):
-                    component = member._component if isinstance(member, ComponentArray) else member
-                    if component._parent is None:  # appended to a list after it was assigned
-                        self._adopt(path, member)
-                    if component._parent is self and component._name == path:
-                        yield path, member
+                members = [(f"{path}[{k}]", member) for k, member in enumerate(value)]
+                stack.extend(reversed(members))
+            elif isinstance(value, Leaf):
+                if self._is_own(value) and value.symbol.name == path:  # else it is kept under a second name
+                    yield path, value.symbol
+            elif isinstance(value, (Component, ComponentArray)):
+                component = value._component if isinstance(value, ComponentArray) else value
+                if component._parent is None:  # appended to a list after it was assigned
+                    self._adopt(path, value)
+                if component._parent is self and component._name == path:
+                    yield path, value
 
 
 def fresh_copy(value: Any) -> Any:
@@ -203,6 +236,17 @@ def _kind(value: Any) -> str:
 
 
 RESERVED_NAMES = frozenset({"array", "equations", "initial_equations"})
+
+
+def _check_nothing_lost(cls: type, given: dict[str, Any]) -> None:
+    """An `__init__` that takes **changes has to hand them on."""
+    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    lost = [name for name in given if name not in parameters]
+    if lost:
+        raise ModelError(
+            f"{cls.__name__}.__init__ takes {lost[0]}=... and does not hand it on ({user_source()}): call "
+            f"super().__init__(**changes) in it."
+        )
 
 
 def _check_name(name: str, owner: type) -> None:

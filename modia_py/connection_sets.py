@@ -37,8 +37,8 @@ from .symbols import Symbol
 class Port:
     """One primitive connector, or array of them, as seen from the component that connects."""
 
-    potentials: list[Symbol]
-    flows: list[Symbol]
+    potentials: dict[str, Symbol]
+    flows: dict[str, Symbol]
     lead: Shape
     outside: bool
     first: int  # number of its first element
@@ -74,8 +74,8 @@ class Ports:
                 if isinstance(child, Symbol) and child.kind == "variable"
             ]
             port = Port(
-                [variable for variable in variables if not variable.is_flow],
-                [variable for variable in variables if variable.is_flow],
+                {variable.name: variable for variable in variables if not variable.is_flow},
+                {variable.name: variable for variable in variables if variable.is_flow},
                 lead,
                 outside,
                 self.size,
@@ -132,7 +132,9 @@ def zero_flows(port: Port, elements: np.ndarray | None = None) -> list[Equation]
         elements = np.arange(port.size)
     if not len(elements):
         return []
-    return [Equation(_pick(port, flow, elements), 0, flow.declaration.source) for flow in port.flows]
+    return [
+        Equation(_pick(port, flow, elements), 0, flow.declaration.source) for flow in port.flows.values()
+    ]
 
 
 def _edges(ports: Ports, connections: list[Connection]) -> tuple[np.ndarray, np.ndarray]:
@@ -212,24 +214,24 @@ class _Sets:
         runs = [(self.ports[ports[run[0]]], elements[:, run]) for run in columns]
         runs.sort(key=lambda run: run[1].shape[1] > 1)  # a single connector is the reference of its set
         equations = []
-        for place, potential in enumerate(runs[0][0].potentials):
-            equations += _equal(runs, place, potential.shape, source)
-        for place, flow in enumerate(runs[0][0].flows):
-            equations.append(_balance(runs, place, flow.shape, source))
+        for name, potential in runs[0][0].potentials.items():
+            equations += _equal(runs, name, potential.shape, source)
+        for name, flow in runs[0][0].flows.items():
+            equations.append(_balance(runs, name, flow.shape, source))
         return equations
 
 
-def _equal(runs: list, place: int, shape: Shape, source: Source) -> list[Equation]:
+def _equal(runs: list, name: str, shape: Shape, source: Source) -> list[Equation]:
     """All potentials of a set equal that of its first connector."""
     reference_port, reference = runs[0]
-    symbol = reference_port.potentials[place]
+    symbol = reference_port.potentials[name]
     sets = len(reference)
     equations = []
     for port, elements in runs:
         others = elements[:, 1:] if port is reference_port else elements
         if not others.shape[1]:
             continue
-        own = port.potentials[place]
+        own = port.potentials[name]
         if others.shape[1] == 1:
             equations.append(_same_shape(port, own, others, reference_port, symbol, reference, source))
         else:  # many elements of one array: broadcast against one of each set
@@ -260,12 +262,12 @@ def _same_shape(
     return Equation(left, right, source)
 
 
-def _balance(runs: list, place: int, shape: Shape, source: Source) -> Equation:
+def _balance(runs: list, name: str, shape: Shape, source: Source) -> Equation:
     """The flows into a set sum to zero; those of outside connectors count negative."""
     sets = len(runs[0][1])
     terms = []
     for port, elements in runs:
-        symbol = port.flows[place]
+        symbol = port.flows[name]
         term = _pick(port, symbol, elements.ravel() if elements.shape[1] > 1 else elements[:, 0])
         if elements.shape[1] > 1:
             if sets > 1:

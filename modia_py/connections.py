@@ -9,6 +9,7 @@ from typing import Any
 from .component_arrays import ComponentArray
 from .components import Component
 from .errors import ModelError
+from .expressions import Expr
 from .indexing import Shape
 from .model import Connector
 from .source import Source, user_source
@@ -36,10 +37,9 @@ def connect(*connectors: Any) -> Connection:
     where = connection.source
     for connector in connectors:
         if not isinstance(component_of(connector), Connector):
-            raise ModelError(
-                f"connect takes connectors ({where}), not {connector!r} of type "
-                f"{type(component_of(connector)).__name__}."
-            )
+            kind = "the variable" if isinstance(connector, Expr) else type(component_of(connector)).__name__
+            hint = " Connect the connector it belongs to." if isinstance(connector, Expr) else ""
+            raise ModelError(f"connect takes connectors ({where}), not {kind} {connector!r}.{hint}")
     if len(connectors) < 2:
         raise ModelError(f"connect takes two connectors or more ({where}).")
     first = connectors[0]
@@ -68,7 +68,7 @@ def component_of(connector: Any) -> Any:
 
 
 def shape_of(connector: Any) -> Shape:
-    return connector.shape if isinstance(connector, ComponentArray) else ()
+    return connector._shape if isinstance(connector, ComponentArray) else ()
 
 
 def _check_same_kind(first: Any, other: Any, where: Source) -> None:

@@ -105,7 +105,9 @@ def _part_key(value: Any, component: Component, keys: dict[int, int]) -> Any:
         return ("component", keys[id(value)])
     if isinstance(value, (list, tuple)):
         return (type(value), tuple(_part_key(member, component, keys) for member in value))
-    if value is None or isinstance(value, (bool, int, float, str, type)):
+    if isinstance(value, float):
+        return (float, repr(value))  # 0.0 and -0.0 are not the same
+    if value is None or isinstance(value, (bool, int, str, type)):
         return (type(value), value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         return ("ndarray", value.shape, value.dtype.str, value.tobytes())
@@ -125,6 +127,10 @@ def _scope(component: Component, is_root: bool) -> Scope:
                 leads[id(child)] = lead
     names = {key: ".".join(name for name, _ in path) for key, path in paths.items()}
     if isinstance(component, Connector):
+        if hasattr(type(component), "equations"):
+            raise ModelError(
+                f"The connector {type(component).__name__} has `equations`: they belong into a Model."
+            )
         return Scope(component, paths, names, leads)
     assert isinstance(component, Model)
     equations, connections = _statements(component, "equations", paths, leads)
@@ -181,7 +187,7 @@ def _not_an_equation(statement: Any, place: int, where: str) -> str:
     if isinstance(statement, (bool, np.bool_)):
         return (
             f"{item} is the plain Python value {bool(statement)}, not an equation: neither side of that "
-            f"== is a variable. Use self.x for the variables of the model."
+            f"== is a variable. Use self.x for variables of the model, and connect(a, b) for connectors."
         )
     if isinstance(statement, Expr):
         return f"{item} is the expression `{clip_text(statement)}`, not an equation: write ... == 0."
@@ -218,14 +224,16 @@ def _place_symbols(occurrences: list[Occurrence], scopes: list[Scope]) -> list[F
         own.append([(name, child) for name, child in children if isinstance(child, Symbol)])
     placed: dict[tuple[int, int], FlatSymbol] = {}
     used = {"variable": 0, "parameter": 0, "input": 0}
+    group = 0
     for scope in scopes:
         places = users[id(scope)]
         for row in range(len(own[places[0]])):
+            group += 1
             for place in places:
                 occurrence = occurrences[place]
                 name, symbol = own[place][row]
                 full = f"{occurrence.name}.{name}" if occurrence.path else name
-                flat = FlatSymbol(full, occurrence.lead, used[symbol.kind], symbol)
+                flat = FlatSymbol(full, occurrence.lead, used[symbol.kind], symbol, group)
                 placed[place, row] = flat
                 used[symbol.kind] += flat.size
     return [placed[place, row] for place in range(len(occurrences)) for row in range(len(own[place]))]

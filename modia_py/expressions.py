@@ -110,7 +110,8 @@ class Application(Node):
     @property
     def linear(self) -> str | frozenset[int] | None:
         """In which arguments this call is linear: see `Primitive`."""
-        return self.primitive.linear if self.signature.is_structural() else None
+        structural = self.signature.is_structural(self.primitive.most_positional)
+        return self.primitive.linear if structural else None
 
 
 class Call(Application, Expr):
@@ -144,6 +145,8 @@ def constant(value: Any) -> Constant:
             f"{value!r} cannot stand in an equation ({user_source()}): real numbers, arrays of them "
             f"and expressions can."
         )
+    if dtype == "float64" and np.isnan(array).any():
+        raise ModelError(f"NaN stands in an equation ({user_source()}).")
     data = array.astype(dtype, copy=False).tobytes()
     digest = data if len(data) <= 64 else hashlib.blake2b(data).digest()
     array = np.frombuffer(data, dtype).reshape(array.shape)  # a copy nobody can write to
@@ -206,6 +209,11 @@ def apply_node(primitive: Primitive, signature: Signature, args: tuple[Any, ...]
     else:
         described = tuple((arg.shape, arg.dtype) for arg in args)
         tree, results = result_shapes(primitive, signature, described)
+        for _, dtype in results:
+            if dtype in ("float32", "float16", "bfloat16", "complex64"):
+                raise ModelError(
+                    f"{primitive.name} returns {dtype} ({user_source()}): models are computed in 64 bit."
+                )
     key = (primitive, signature, *map(id, args))
     common = {"primitive": primitive, "signature": signature, "args": args}
     if tree is None or jax.tree_util.treedef_is_leaf(tree):
@@ -266,7 +274,7 @@ def call(primitive: Primitive, *args: Any, **kwargs: Any) -> Any:
         raise
     except Exception:
         operands_given = tuple(v for v in jax.tree_util.tree_leaves((args, kwargs)) if isinstance(v, Expr))
-        raise ModelError(_misfit_text(primitive, operands_given, failure)) from None
+        raise ModelError(_misfit_text(primitive, operands_given, failure)) from failure
 
 
 def _call_as_written(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
@@ -345,10 +353,12 @@ class Equation:
                 f"The sides of `{self}` do not fit ({self.source}): `{self.lhs}` has shape "
                 f"{self.lhs.shape}, `{self.rhs}` has shape {self.rhs.shape}."
             ) from None
-        if "bool" in (self.lhs.dtype, self.rhs.dtype):
-            raise ModelError(
-                f"`{self}` ({self.source}) equates a relation: an equation is between real numbers."
-            )
+        for side in (self.lhs, self.rhs):
+            if side.dtype not in ("float64", "int64"):
+                what = "a relation" if side.dtype == "bool" else "complex numbers"
+                raise ModelError(
+                    f"`{self}` ({self.source}) equates {what}: an equation is between real numbers."
+                )
 
     @property
     def size(self) -> int:
@@ -365,7 +375,8 @@ class Equation:
         raise ModelError(
             f"The equation `{self}` ({self.source}) is used as a truth value. An equation belongs into "
             f"the list that `equations` returns; write chains such as a == b == c as two equations, "
-            f"`if` on structure with plain Python numbers, and `np.where` for a choice by value."
+            f"`if` on structure with plain Python numbers, `np.where` for a choice by value, and "
+            f"np.stack([...]) where an np.array([...]) of expressions is equated."
         )
 
     def __str__(self) -> str:

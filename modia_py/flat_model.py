@@ -21,6 +21,7 @@ class FlatSymbol:
     lead: Shape  # lengths of the component arrays around it
     offset: int  # of its first element, among all symbols of its kind
     symbol: Symbol
+    group: int  # the same for the same symbol of equal components
 
     @property
     def shape(self) -> Shape:

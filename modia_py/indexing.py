@@ -7,6 +7,7 @@ so that a slice of 10^6 elements costs a few integers, and explicit integers oth
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -154,6 +155,41 @@ class Positions:
         if self.is_affine and self.strides == c_strides(self.shape):
             return Positions(shape, self.offset, c_strides(shape))
         return from_array(self.to_array().reshape(shape))
+
+
+def share_elements(a: Positions, b: Positions) -> bool:
+    """Whether two selections have an element in common. Regular ones are compared without listing them."""
+    if a.size == 0 or b.size == 0:
+        return False
+    (low_a, high_a), (low_b, high_b) = _bounds(a), _bounds(b)
+    if high_a < low_b or high_b < low_a:
+        return False
+    if _is_dense(a) and _is_dense(b):
+        return True
+    return bool(np.intersect1d(a.to_array(), b.to_array()).size)
+
+
+def meet_in_a_row(a: Positions, b: Positions) -> bool:
+    """Whether two selections of equal shape have the same element at the same place."""
+    if a.is_affine and b.is_affine and a.strides == b.strides:
+        return a.offset == b.offset and a.size > 0
+    return bool((a.to_array() == b.to_array()).any())
+
+
+def _bounds(positions: Positions) -> tuple[int, int]:
+    if positions.explicit is not None:
+        return int(positions.explicit.min()), int(positions.explicit.max())
+    reach = [s * (n - 1) for s, n in zip(positions.strides, positions.shape, strict=True)]
+    low, high = (sum(bound(r, 0) for r in reach) for bound in (min, max))
+    return positions.offset + low, positions.offset + high
+
+
+def _is_dense(positions: Positions) -> bool:
+    """Whether a regular selection certainly has all elements between its first and its last."""
+    low, high = _bounds(positions)
+    strides = [abs(s) for s, n in zip(positions.strides, positions.shape, strict=True) if n > 1]
+    ordered = all(inner < outer for outer, inner in itertools.pairwise(strides))
+    return positions.is_affine and ordered and high - low + 1 == positions.size
 
 
 def c_strides(shape: Shape) -> Shape:

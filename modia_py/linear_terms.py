@@ -11,14 +11,15 @@ product multiplies it by the other factor, and any function that is not linear e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from .expressions import Call, Constant, Equation, Expr, Item, Leaf, apply_node, constant
-from .indexing import Positions
+from .indexing import Positions, meet_in_a_row, share_elements
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, named
 from .printing import clip_text
@@ -77,6 +78,7 @@ class _Weight:
 
 
 _NONLINEAR = _Weight(None, Pattern.GENERAL, linear=False)
+_NONLINEAR_BY_ELEMENT = _Weight(None, Pattern.ELEMENTWISE, linear=False)
 
 
 def linear_terms(equation: Equation) -> list[LinearTerm]:
@@ -101,7 +103,32 @@ def linear_terms(equation: Equation) -> list[LinearTerm]:
             if unknown.get(id(arg)):
                 known = weights.get(id(arg))
                 weights[id(arg)] = handed if known is None else _add(known, handed)
-    return terms[::-1]
+    return _demote_shared(terms[::-1])
+
+
+def _demote_shared(terms: list[LinearTerm]) -> list[LinearTerm]:
+    """Terms that meet in one element of the equation do not tell its coefficient one by one."""
+    by_leaf: dict[int, list[int]] = {}
+    for place, term in enumerate(terms):
+        by_leaf.setdefault(id(term.leaf), []).append(place)
+    for places in by_leaf.values():
+        for a, b in itertools.combinations(places, 2):
+            if not _meet(terms[a], terms[b]):
+                continue
+            nonlinear = Kind.NONLINEAR in (terms[a].kind, terms[b].kind)
+            kind = Kind.NONLINEAR if nonlinear else Kind.MAY_VANISH
+            for place in (a, b):
+                weaker = max(kind, terms[place].kind, key=list(Kind).index)
+                terms[place] = replace(
+                    terms[place], kind=weaker, pattern=Pattern.GENERAL, coefficient=None, axes=()
+                )
+    return terms
+
+
+def _meet(a: LinearTerm, b: LinearTerm) -> bool:
+    if a.pattern is b.pattern is Pattern.ELEMENTWISE:
+        return meet_in_a_row(a.positions, b.positions)
+    return share_elements(a.positions, b.positions)
 
 
 def _contains_unknown(nodes: list[Node]) -> dict[int, bool]:
@@ -118,11 +145,14 @@ def _contains_unknown(nodes: list[Node]) -> dict[int, bool]:
 def _hand_down(node: Any, weight: _Weight) -> list[_Weight]:
     """What each argument of a call gets of the weight of its result."""
     args = node.args
-    if not weight.linear:
-        return [_NONLINEAR] * len(args)
     if isinstance(node, Item):
-        return [_general(weight)]
-    linear = node.linear
+        return [_general(weight) if weight.linear else _NONLINEAR]
+    linear = node.linear if weight.linear else None
+    if linear is None:
+        by_element = weight.pattern is Pattern.ELEMENTWISE and node.primitive.elementwise
+        return [
+            _NONLINEAR_BY_ELEMENT if by_element and arg.shape == node.shape else _NONLINEAR for arg in args
+        ]
     if isinstance(node, Call) and node.primitive.elementwise and linear is not None:
         return [_elementwise(node, place, weight) for place in range(len(args))]
     if isinstance(node, Call) and node.primitive is named("sum"):
@@ -134,7 +164,7 @@ def _hand_down(node: Any, weight: _Weight) -> list[_Weight]:
     if isinstance(linear, frozenset):
         held = tuple(arg for place, arg in enumerate(args) if place not in linear)
         return [_general(weight, held) if place in linear else _NONLINEAR for place in range(len(args))]
-    return [_NONLINEAR] * len(args)
+    raise AssertionError(f"{node.primitive} is linear in {linear!r}")
 
 
 def _others(args: tuple, place: int) -> tuple:
@@ -149,9 +179,10 @@ def _general(weight: _Weight, factors: tuple = ()) -> _Weight:
 def _elementwise(node: Call, place: int, weight: _Weight) -> _Weight:
     """The weight of one argument of an elementwise function that is linear in some arguments."""
     linear = node.linear
-    if isinstance(linear, frozenset) and place not in linear:
-        return _NONLINEAR
     arg = node.args[place]
+    if isinstance(linear, frozenset) and place not in linear:
+        by_element = weight.pattern is Pattern.ELEMENTWISE and arg.shape == node.shape  # type: ignore[attr-defined]
+        return _NONLINEAR_BY_ELEMENT if by_element else _NONLINEAR
     held = _others(node.args, place) if linear != JOINT else ()
     if weight.coefficient is None or weight.pattern is Pattern.SUM:
         return _general(weight, held)
@@ -199,7 +230,7 @@ def _summed(node: Call, weight: _Weight) -> _Weight:
     summed = arguments[0]
     axes = tuple(range(summed.ndim)) if axis is None else tuple(np.atleast_1d(axis))
     elementwise = weight.pattern is Pattern.ELEMENTWISE and weight.coefficient is not None
-    if not node.signature.is_structural() or keywords.get("keepdims") or not elementwise:
+    if node.linear is None or keywords.get("keepdims") or not elementwise:
         return _general(weight)
     assert weight.coefficient is not None
     if weight.coefficient.size != 1:
@@ -215,7 +246,8 @@ def _summed(node: Call, weight: _Weight) -> _Weight:
 def _add(a: _Weight, b: _Weight) -> _Weight:
     """The weight of a variable that is reached on two ways."""
     if not (a.linear and b.linear):
-        return _NONLINEAR
+        by_element = a.pattern is b.pattern is Pattern.ELEMENTWISE
+        return _NONLINEAR_BY_ELEMENT if by_element else _NONLINEAR
     same = a.pattern is b.pattern and a.axes == b.axes
     if same and a.coefficient is not None and b.coefficient is not None:
         return _Weight(_plus(a.coefficient, b.coefficient), a.pattern, (*a.involved, *b.involved), a.axes)
@@ -225,7 +257,8 @@ def _add(a: _Weight, b: _Weight) -> _Weight:
 def _term(node: Expr, leaf: Leaf, positions: Positions, weight: _Weight) -> LinearTerm | None:
     involved = [*weight.involved, *([weight.coefficient] if weight.coefficient is not None else [])]
     if not weight.linear or _overlaps(involved, leaf, positions):
-        return LinearTerm(node, leaf, positions, Kind.NONLINEAR, Pattern.GENERAL)
+        pattern = weight.pattern if weight.pattern is Pattern.ELEMENTWISE else Pattern.GENERAL
+        return LinearTerm(node, leaf, positions, Kind.NONLINEAR, pattern)
     if weight.coefficient is None:
         return LinearTerm(node, leaf, positions, Kind.MAY_VANISH, Pattern.GENERAL)
     value = weight.coefficient
@@ -238,13 +271,9 @@ def _overlaps(factors: list[Expr], leaf: Leaf, positions: Positions) -> bool:
     """Whether a coefficient contains the very elements it multiplies."""
     for node in topological(factors, lambda node: not node.args or as_piece(node) is not None):
         piece = as_piece(node)
-        if piece is not None and piece.node is leaf and _share(piece.positions, positions):
+        if piece is not None and piece.node is leaf and share_elements(piece.positions, positions):
             return True
     return False
-
-
-def _share(a: Positions, b: Positions) -> bool:
-    return bool(np.intersect1d(a.to_array(), b.to_array()).size)
 
 
 def _kind(coefficient: Expr) -> Kind:

@@ -56,7 +56,13 @@ class Layout:
             if name not in self.places:
                 raise ModelError(f"There is no '{name}'. {did_you_mean(name, self.places)}")
             place = self.places[name]
-            vector[place.offset : place.offset + place.size] = np.broadcast_to(value, place.shape).ravel()
+            try:
+                spread = np.broadcast_to(value, place.shape)
+            except ValueError:
+                raise ModelError(
+                    f"The value of {name} has shape {np.shape(value)}, expected {place.shape}."
+                ) from None
+            vector[place.offset : place.offset + place.size] = spread.ravel()
         return vector
 
     def unpack(self, vector: Any) -> dict[str, Any]:

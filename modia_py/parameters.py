@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -57,7 +59,16 @@ class ParameterValues:
         vector = put_all(jnp.asarray(plain), traced)
         for level in self.computed.levels:
             vector = put_all(level.follow(vector), traced)  # what is given does not follow
+        if not isinstance(vector, jax.core.Tracer):
+            self._check_computed(np.asarray(vector), given)
         return vector
+
+    def _check_computed(self, vector: np.ndarray, given: dict[str, Any]) -> None:
+        for binding in self.flat.bindings:
+            target = binding.target
+            if target.name not in given:
+                value = vector[target.offset : target.offset + target.size].reshape(target.shape)
+                target.symbol.checked_value(value, target.lead, f"{target.name} = {binding.value}")
 
     def start(self, p: Any, word: str) -> dict[str, Any]:
         """`init` or `guess` values by variable name."""
@@ -109,10 +120,11 @@ class _Level:
     def by_name(self, p: Any) -> dict[str, Any]:
         values = {}
         for batch, served, own, _ in self.batches:
-            rows = iter(_spread(batch, own, p).reshape(-1, *own))
+            rows, start = _spread(batch, own, p), 0
             for binding in served:
-                copies = list(itertools.islice(rows, int(np.prod(binding.lead, dtype=int))))
-                values[binding.target.name] = jnp.stack(copies).reshape(binding.target.shape)
+                stop = start + math.prod(binding.lead)
+                values[binding.target.name] = rows[start:stop].reshape(binding.target.shape)
+                start = stop
         return values
 
 

@@ -36,6 +36,7 @@ class Primitive:
 
     `linear` is JOINT, EACH, the set of operands it is jointly linear in while the others are held, or
     None. `operands` counts the leading arguments that are arrays even where a plain number was given;
+    With more than `most_positional` positional arguments a function counts as not linear either.
     `sequence` says that the first argument is a sequence of arrays. `elementwise` functions map each
     element alone, with numpy's broadcasting. `derivative_of` is set on directional derivatives: the
     primitive and the signature that were differentiated.
@@ -46,6 +47,7 @@ class Primitive:
     linear: str | frozenset[int] | None = None
     operands: int = 0
     sequence: bool = False
+    most_positional: int = 3
     elementwise: bool = False
     derivative_of: tuple[Primitive, Signature] | None = None
 
@@ -65,17 +67,18 @@ def _table() -> dict[str, dict[str, Any]]:
     state("divide", linear=frozenset({0}), operands=2, elementwise=True)
     state("where", linear=frozenset({1, 2}), operands=3, elementwise=True)
     state("matmul dot cross outer inner vdot vecdot kron tensordot convolve", linear=EACH, operands=2)
-    state("einsum", linear=EACH)
+    state("einsum", linear=EACH, most_positional=99)
     state(
-        "sum mean cumsum diff reshape ravel transpose matrix_transpose squeeze expand_dims swapaxes "
+        "diff reshape ravel transpose matrix_transpose squeeze expand_dims swapaxes "
         "moveaxis rollaxis broadcast_to roll flip flipud fliplr rot90 tile repeat diag diagonal "
         "diagflat trace tril triu split array_split hsplit vsplit",
         linear=JOINT,
         operands=1,
     )
+    state("sum mean cumsum", linear=JOINT, operands=1, most_positional=2)  # then dtype, out, initial
     state("take take_along_axis", linear=frozenset({0}), operands=1)
     state("linalg.solve", linear=frozenset({1}), operands=2)
-    state("concatenate concat stack hstack vstack dstack column_stack block", linear=JOINT, sequence=True)
+    state("concatenate concat stack hstack vstack dstack column_stack", linear=JOINT, sequence=True)
     return facts
 
 
@@ -94,7 +97,7 @@ def named(name: str) -> Primitive:
             f"a JAX function of your own with `function`."
         )
     ufunc = getattr(np, name, None)
-    elementwise = isinstance(ufunc, np.ufunc) and ufunc.signature is None
+    elementwise = isinstance(ufunc, np.ufunc) and ufunc.signature is None and ufunc.nout == 1
     return Primitive(name, evaluate, **{"elementwise": elementwise, **_FACTS.get(name, {})})
 
 
@@ -136,7 +139,7 @@ class _Dynamic:
 DYNAMIC = _Dynamic()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signature:
     """How a call is written: its argument tree, with the expressions taken out."""
 
@@ -149,12 +152,24 @@ class Signature:
         filled = [next(values) if leaf is DYNAMIC else leaf for leaf in self.leaves]
         return jax.tree_util.tree_unflatten(self.tree, filled)
 
-    def is_structural(self) -> bool:
-        """Whether every keyword only arranges, so that a linear function stays linear."""
-        return self.keywords() <= STRUCTURAL_KEYWORDS
+    def is_structural(self, most_positional: int) -> bool:
+        """Whether all options only arrange, so that a linear function stays linear."""
+        args, kwargs = jax.tree_util.tree_unflatten(self.tree, self.leaves)
+        return len(args) <= most_positional and kwargs.keys() <= STRUCTURAL_KEYWORDS
 
-    def keywords(self) -> set[str]:
-        return set(jax.tree_util.tree_unflatten(self.tree, self.leaves)[1])
+    # Python takes 1, 1.0 and True for equal, and 0.0 and -0.0; a function may not.
+
+    def _exact(self) -> tuple[Any, ...]:
+        return (
+            self.tree,
+            *((type(leaf), repr(leaf) if isinstance(leaf, float) else leaf) for leaf in self.leaves),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and self._exact() == other._exact()
+
+    def __hash__(self) -> int:
+        return hash((self.tree, self.leaves))
 
 
 @functools.cache

@@ -120,6 +120,8 @@ def _call_parts(
         symbol, own = INFIX[primitive.name]
         # Left to right, except that powers group to the right.
         left, right = (own + 1, own) if own == POWER else (own, own + 1)
+        if own == RELATION:  # Python chains relations, and binds & and | tighter
+            left = right = SUM
         parts = [*_argument(arguments[0], left), symbol, *_argument(arguments[1], right)]
         return ["(", *parts, ")"] if precedence > own else parts
     listed: list[Part] = []
@@ -168,7 +170,7 @@ def _argument(value: Any, precedence: int) -> list[Part]:
         opening, closing = "[]" if isinstance(value, list) else "()"
         comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
         return [opening, *members[1:], comma + closing]
-    return [str(value)]
+    return [repr(value)]
 
 
 def _leaf_text(leaf: Leaf, index: Index | None, naming: Naming) -> str:
@@ -177,7 +179,8 @@ def _leaf_text(leaf: Leaf, index: Index | None, naming: Naming) -> str:
     items = list(index.items) if index is not None else []
     shown = sum(is_array for _, is_array in segments)
     on_path, on_leaf = items[:shown], items[shown:]
-    if all(_is_all(item) for item in on_path) or not all(map(_fits_one_axis, on_path)):
+    zipped = sum(isinstance(item, np.ndarray) for item in items) > 1
+    if zipped or all(_is_all(item) for item in on_path) or not all(map(_fits_one_axis, on_path)):
         on_path, on_leaf = [], items
     elif on_leaf:  # the axes that are left of the arrays on the path come first
         on_leaf = [slice(None) for item in on_path if not isinstance(item, int)] + on_leaf

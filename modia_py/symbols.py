@@ -252,7 +252,7 @@ def _real_array(value: Any, what: str, where: Source) -> np.ndarray:
     if isinstance(value, ArrayInterface):
         return value._apply("add", value, 0)  # a declaration says what is wrong with it
     try:
-        if np.iscomplexobj(value):
+        if value is None or np.iscomplexobj(value):
             raise TypeError
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

@@ -83,6 +83,7 @@ def make_template(expr: Expr, roll: bool = True) -> Template:
 
     table: dict[int, Node] = {}
     sums: dict[int, _LongSum] = {}
+    uses = _uses(expr) if roll else {}
     stack: list[tuple[Node, bool]] = [(expr, False)]
     while stack:
         node, arguments_done = stack.pop()
@@ -97,7 +98,7 @@ def make_template(expr: Expr, roll: bool = True) -> Template:
             table[id(node)] = slot(Pick((piece,)))
         else:
             needed: list[Any] = list(node.args)
-            if roll and (long_sum := _long_sum(node)) is not None:
+            if roll and (long_sum := _long_sum(node, uses)) is not None:
                 sums[id(node)] = long_sum
                 needed = [term for _, term in long_sum.rest]
             stack.append((node, True))
@@ -132,7 +133,7 @@ def as_piece(node: Node) -> Piece | None:
         index = index_of(node)
         if index is not None:
             steps.append(index)
-        elif node.primitive is named("reshape"):
+        elif node.primitive is named("reshape") and _is_row_by_row(node):
             steps.append(node.shape)
         else:
             return None
@@ -143,6 +144,11 @@ def as_piece(node: Node) -> Piece | None:
             positions = positions.reshape(step) if isinstance(step, tuple) else positions.select(step)
         return Piece(node, positions)
     return Piece(node, contiguous(node.shape)) if isinstance(node, Constant) and not steps else None
+
+
+def _is_row_by_row(node: Call) -> bool:
+    args, kwargs = node.signature.bind(node.args)
+    return len(args) <= 2 and "order" not in kwargs
 
 
 # Long sums.
@@ -170,8 +176,17 @@ def _signed_sum(total: Any, sign: int, term: Any) -> Any:
     return total + term if sign > 0 else total - term
 
 
-def _long_sum(node: Node) -> _LongSum | None:
-    terms = _terms(node)
+def _uses(expr: Expr) -> dict[int, int]:
+    """How many calls use each node."""
+    uses: dict[int, int] = {}
+    for node in topological([expr]):
+        for arg in node.args:
+            uses[id(arg)] = uses.get(id(arg), 0) + 1
+    return uses
+
+
+def _long_sum(node: Node, uses: dict[int, int]) -> _LongSum | None:
+    terms = _terms(node, uses)
     if len(terms) < FEWEST_ROLLED_TERMS:
         return None
     groups: dict[tuple, tuple[int, list[Template]]] = {}
@@ -191,14 +206,21 @@ def _long_sum(node: Node) -> _LongSum | None:
     return _LongSum(list(groups.values()), rest)
 
 
-def _terms(node: Node) -> list[tuple[int, Expr]]:
-    """The signed terms of a tree of sums and differences, from left to right."""
+def _terms(node: Node, uses: dict[int, int]) -> list[tuple[int, Expr]]:
+    """The signed terms of a tree of sums and differences, from left to right.
+
+    A sum that is used elsewhere too is one term: it is evaluated once. So is a sum of relations, which
+    is a logical or.
+    """
     add, subtract, negative = named("add"), named("subtract"), named("negative")
     terms: list[tuple[int, Expr]] = []
     stack: list[tuple[int, Any]] = [(1, node)]
     while stack:
         sign, term = stack.pop()
-        primitive = term.primitive if isinstance(term, Call) else None
+        is_own = term is node or uses.get(id(term), 0) == 1
+        primitive = (
+            term.primitive if isinstance(term, Call) and is_own and term.dtype == "float64" else None
+        )
         if primitive is negative:
             stack.append((-sign, term.args[0]))
         elif primitive is add or primitive is subtract:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 
 from .expressions import Expr, call
 from .primitives import Primitive
@@ -35,4 +36,7 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _any_expression(args: tuple, kwargs: dict) -> bool:
-    return any(isinstance(value, Expr) for value in jax.tree_util.tree_leaves((args, kwargs)))
+    return any(
+        isinstance(value, Expr) or (isinstance(value, np.ndarray) and value.dtype == object)
+        for value in jax.tree_util.tree_leaves((args, kwargs))
+    )

@@ -77,7 +77,7 @@ CATALOGUE: list[tuple[Equation, str]] = [
     (np.linalg.solve(m.M + 9 * np.eye(3), m.v) == m.w, None),
     (
         np.einsum("ij,j->i", m.M, m.v) == m.w,
-        "einsum(ij,j->i, der(M), v) + einsum(ij,j->i, M, der(v)) == der(w)",
+        "einsum('ij,j->i', der(M), v) + einsum('ij,j->i', M, der(v)) == der(w)",
     ),
     (np.where(m.x > 100, m.x, m.y * m.v) == m.w, "where(x > 100, der(x), der(y)*v + y*der(v)) == der(w)"),
     (np.interp(m.x, [0.0, 10.0], [1.0, 5.0]) == m.y, "der(interp(x, [0.0, 10.0], [1.0, 5.0])) == der(y)"),

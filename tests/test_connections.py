@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from modia_py.models.electrical import Ground, Pin, Resistor
-from modia_py.models.examples import Ladder
 
 from modia_py import Connector, Flow, Model, ModelWarning, Var, connect, elaborate, lower
+from modia_py.models.electrical import Ground, Pin, Resistor
+from modia_py.models.examples import Ladder
 
 
 def texts(model):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from modia_py.models.electrical import Capacitor, Pin, Resistor, TwoPin
-from modia_py.models.examples import Ladder, SlidingMass
 
 from modia_py import Input, Model, ModelError, Par, Var, der, elaborate, lower, time
+from modia_py.models.electrical import Capacitor, Pin, Resistor, TwoPin
+from modia_py.models.examples import Ladder, SlidingMass
 
 
 class Body(Model):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from modia_py.models.electrical import ConstantVoltage, Ground, Resistor
-from modia_py.models.examples import Ladder, SlidingMass
 
 from modia_py import Model, ModelError, Par, Var, connect, der, elaborate, lower, time
+from modia_py.models.electrical import ConstantVoltage, Ground, Resistor
+from modia_py.models.examples import Ladder, SlidingMass
 
 from .helpers import program_size
 

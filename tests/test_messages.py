@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 import scipy.special
-from modia_py.models.electrical import Ground, Pin, Resistor
-from modia_py.models.examples import Ladder, SlidingMass
 
 from modia_py import Connector, Flow, Input, Model, ModelError, Par, Var, connect, der, elaborate, lower
+from modia_py.models.electrical import Ground, Pin, Resistor
+from modia_py.models.examples import Ladder, SlidingMass
 
 
 class Flange(Connector):

@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from modia_py.models import examples
 
 import modia_py
 from modia_py import elaborate
+from modia_py.models import examples
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {
@@ -75,6 +75,7 @@ def test_the_demo_checks_out(tmp_path, capsys):
 
 def test_the_demo_rod_conserves_energy():
     import numpy as np
+
     from modia_py.models import demo
 
     times, values = demo.solve(demo.HeatRod(), 10.0)
