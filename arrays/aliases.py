@@ -169,7 +169,7 @@ def merge(reduction: Reduction, short: ShortRows, priority: NDArray) -> None:
     # The row of each tree edge: the first of the rows between child and parent.
     low, high = np.sort(short.edges, axis=0)
     keys, first_edge = np.unique(low * n + high, return_index=True)
-    child = np.setdiff1d(np.arange(n), roots, assume_unique=True)
+    child = np.flatnonzero(parent != np.arange(n))
     ancestor = parent[child]
     key = np.minimum(child, ancestor) * n + np.maximum(child, ancestor)
     edge = first_edge[np.searchsorted(keys, key)]
@@ -247,25 +247,26 @@ def subtract_parallel_rows(reduction: Reduction, only_here: Bools) -> None:
 def _finish_cascade(reduction: Reduction, kept: Bools, priority: NDArray) -> None:
     """The same, row by row: what is replaced is the variable of lower priority, or in fewer rows."""
     sparse = SparseRows(reduction.rows, reduction.numbers, ~kept)
-    rows, columns = sparse.rows, sparse.columns
+    rows, columns, importance = sparse.rows, sparse.columns, priority.tolist()
     waiting = [number for number, row in rows.items() if len(row) <= 2]
+    replaced: list[tuple[int, int, int, int]] = []  # variable, target, sign, row used up
     while waiting:
         number = waiting.pop()
         row = rows.get(number, {})
-        magnitudes = {abs(coefficient) for coefficient in row.values()}
-        choices = [(priority[v], len(columns[v]), v) for v in row if v in columns]
-        if not choices or len(row) > 2 or len(magnitudes) > 1:
+        if len(row) > 2 or len({abs(coefficient) for coefficient in row.values()}) != 1:
+            continue
+        choices = [(importance[v], len(columns[v]), v) for v in row if v in columns]
+        if not choices:
             continue
         variable = min(choices)[-1]
         used, changed = sparse.take(number, variable)
-        reduction.determined_by[variable] = number
-        others = [(v, c) for v, c in used.items() if v != variable]
-        for other, coefficient in others:
-            reduction.target[variable] = other
-            reduction.sign[variable] = 1 if coefficient == -used[variable] else -1
-        if not others:
-            reduction.target[variable] = ZERO
+        own = used.pop(variable)
+        other, coefficient = next(iter(used.items()), (ZERO, -own))
+        replaced.append((variable, other, 1 if coefficient == -own else -1, number))
         waiting.extend(other for other in changed if len(rows[other]) <= 2)
+    variables, targets, signs, numbers = np.array(replaced, dtype=np.int64).reshape(-1, 4).T
+    reduction.target[variables], reduction.sign[variables] = targets, signs
+    reduction.determined_by[variables] = numbers
     reduction.numbers = np.array(list(rows), dtype=np.int64)
     left = IntegerEquations.from_rows(rows.values(), reduction.rows.n_variables)
     reduction.rows = left.normalized()

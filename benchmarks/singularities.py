@@ -4,8 +4,8 @@
 
 A ladder of resistors and capacitors with a voltage source (one node with a pin of every capacitor), and a
 square mesh of resistors with a voltage source from corner to corner. Only the integer-linear equations
-are built: two pins, connections. Times are of one run; the cascade is a chain of zeros that
-reveal each other one by one.
+are built: two pins, connections. In the mesh of capacitors every loop is a hidden constraint. Then a chain
+of aliases, and a cascade of zeros that reveal each other one by one. Times are of one run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from modia_py.arrays.integer_equations import IntegerEquations
 from modia_py.arrays.singularities import remove_singularities
 
-from tests.test_arrays_singularities import circuit
+from tests.integer_circuits import circuit
 
 Circuit = tuple[IntegerEquations, dict[str, Any]]
 
@@ -36,12 +36,13 @@ def ladder(sections: int, *, grounded: bool) -> Circuit:
     return circuit(p_node, n_node, ground=0 if grounded else None, states=range(sections, 2 * sections))
 
 
-def mesh(side: int, *, grounded: bool) -> Circuit:
+def mesh(side: int, *, grounded: bool, capacitors: bool = False) -> Circuit:
     """Resistors between neighbours of a square grid of nodes, a source between two corners."""
     node = np.arange(side * side).reshape(side, side)
     p_node = np.concatenate((node[:, :-1].ravel(), node[:-1].ravel(), [0]))
     n_node = np.concatenate((node[:, 1:].ravel(), node[1:].ravel(), [side * side - 1]))
-    return circuit(p_node, n_node, ground=0 if grounded else None)
+    states = range(len(p_node) - 1) if capacitors else ()
+    return circuit(p_node, n_node, ground=0 if grounded else None, states=states)
 
 
 def chain(links: int) -> Circuit:
@@ -88,6 +89,7 @@ def main() -> None:
             measure(f"ladder {sections}, {how}", ladder(sections, grounded=grounded))
         for side in (20, 60, 200):
             measure(f"mesh {side} x {side}, {how}", mesh(side, grounded=grounded))
+        measure(f"capacitors 200 x 200, {how}", mesh(200, grounded=grounded, capacitors=True))
     measure("chain of aliases", chain(1_000_000))
     measure("cascade of zeros", cascade(1_000_000))
 
