@@ -11,6 +11,8 @@ to ONE of them; its other such rows become ``x1 - x2 = 0`` by substitution, whic
 states and is therefore a constraint to be kept, not an alias. The representative is the variable of the
 highest priority: with the pivot class as priority, each row removes a variable of the lowest class in it.
 
+Rows that differ in one of three variables, as those of parallel components, give short rows as well.
+
 Rounds are vectorized. A cascade in which every round reveals only a few new short rows is finished
 row by row, so that its cost is that of the rows touched.
 """
@@ -210,38 +212,42 @@ def simplify(reduction: Reduction, kept: Bools, priority: NDArray) -> None:
     reduction.resolve()
 
 
-def subtract_parallel_rows(reduction: Reduction, only_here: Bools) -> None:
-    """Where rows say ``u1 = p - n`` and ``u2 = p - n``, let the second say ``u1 - u2 = 0``.
+def subtract_parallel_rows(reduction: Reduction) -> bool:
+    """Where rows say ``u1 = p - n`` and ``u2 = p - n``, let the later say ``u1 - u2 = 0``. Were there any?
 
-    Components between the same two nodes do this; p and n are variables that occur only here. The last
-    elimination would find it too, but only by giving up the sparse rows.
+    Components between the same two nodes do this. Rows have three variables with coefficients +-1, and
+    share two of them. The earlier row stays, so its number no longer tells which original rows it comes
+    from: only for rows known to be independent, where that does not matter any more.
     """
     rows = reduction.rows
-    node = only_here[rows.variables]
-    three = np.flatnonzero(
-        (rows.lengths == 3) & (np.bincount(rows.row_of_entry[node], minlength=rows.n_rows) == 2)
-    )
+    three = np.flatnonzero(rows.lengths == 3)
     entries = rows.indptr[three][:, None] + np.arange(3)
-    # The two nodes first, in the order of their numbers, then the third variable.
-    entries = np.take_along_axis(entries, np.argsort(~node[entries], axis=1, kind="stable"), axis=1)
-    variables, coefficients = rows.variables[entries], rows.coefficients[entries]
-    unit = (np.abs(coefficients) == 1).all(axis=1)
-    three, variables, coefficients = three[unit], variables[unit], coefficients[unit].astype(np.int64)
-    coefficients *= coefficients[:, :1]  # let the first node have the coefficient 1
-    order = np.lexsort((three, coefficients[:, 1], variables[:, 1], variables[:, 0]))
-    three, variables, coefficients = three[order], variables[order], coefficients[order]
-    key = np.column_stack((variables[:, :2], coefficients[:, 1]))
-    again = np.flatnonzero((key[1:] == key[:-1]).all(axis=1)) + 1  # same as the row before
-    pairs = np.stack((variables[again, 2], variables[again - 1, 2]), axis=1)
-    factors = np.stack((coefficients[again, 2], -coefficients[again - 1, 2]), axis=1)
+    unit = (np.abs(rows.coefficients[entries]) == 1).all(axis=1)
+    three, entries = three[unit], entries[unit]
+    # Each row three times: a pair of variables, scaled to start with the coefficient 1, and the third.
+    entries = np.concatenate([entries[:, order] for order in ((0, 1, 2), (0, 2, 1), (1, 2, 0))])
+    row, variables = np.tile(three, 3), rows.variables[entries]
+    coefficients = rows.coefficients[entries].astype(np.int64)
+    coefficients *= coefficients[:, :1]
+    order = np.lexsort((row, coefficients[:, 1], variables[:, 1], variables[:, 0]))
+    row, variables, coefficients = row[order], variables[order], coefficients[order]
+    pair = np.column_stack((variables[:, :2], coefficients[:, 1]))
+    again = np.flatnonzero((pair[1:] == pair[:-1]).all(axis=1)) + 1  # the same pair as in the row before
+    later, first = np.unique(row[again], return_index=True)
+    if not len(later):
+        return False
+    at = again[first]
+    thirds = np.stack((variables[at, 2], variables[at - 1, 2]), axis=1)
+    factors = np.stack((coefficients[at, 2], -coefficients[at - 1, 2]), axis=1)
     differences = IntegerEquations(
-        np.arange(len(again) + 1) * 2, pairs.ravel(), factors.ravel(), rows.n_variables
-    ).normalized()
+        2 * np.arange(len(later) + 1), thirds.ravel(), factors.ravel(), rows.n_variables
+    )
     other = np.ones(rows.n_rows, dtype=bool)
-    other[three[again]] = False
-    reduction.numbers = np.concatenate((reduction.numbers[other], reduction.numbers[three[again]]))
-    reduction.rows = stacked(rows.select(other), differences)
+    other[later] = False
+    reduction.numbers = np.concatenate((reduction.numbers[other], reduction.numbers[later]))
+    reduction.rows = stacked(rows.select(other), differences.normalized())
     reduction.drop_empty()
+    return True
 
 
 def _finish_cascade(reduction: Reduction, kept: Bools, priority: NDArray) -> None:

@@ -24,8 +24,9 @@ hidden nor used up keep their sparse form: original, with aliases and zeros subs
 
 Potential states are never replaced: ``x1 = x2`` and ``x = 0`` are hidden constraints, because their
 derivatives matter. A caller marks as `differentiated` also what else must keep its identity, such as the
-derivatives themselves. Aliases are those that short rows reveal; implied ones that no row shows
-(parallel resistors away from the ground) stay rows.
+derivatives themselves. Aliases and zeros are those that short rows reveal, that parallel components
+imply, or that the eliminated rows show; others that follow only from many sparse rows together stay
+implied (the zero current of the only ground of a large circuit).
 """
 
 from __future__ import annotations
@@ -74,10 +75,10 @@ def remove_singularities(
     work.target[arbitrary] = ZERO
     work.substitute()
     simplify(work, states, pivot_class)
-    subtract_parallel_rows(work, only_here)
-    simplify(work, states, pivot_class)
     hidden = _drop_dependent_rows(work, states, pivot_class)
     simplify(work, states, pivot_class)
+    while subtract_parallel_rows(work):
+        simplify(work, states, pivot_class)
 
     found = _collect(equations, work, arbitrary, hidden, int(only_here.sum()))
     check_singularities(found, states)

@@ -64,11 +64,11 @@ class Singularities:
         found = f"{_count(redundant, 'equation')} redundant but {_count(arbitrary, 'variable')} arbitrary"
         if self.imbalance < 0:
             return (
-                f"{found}: the model has {-self.imbalance} fewer of independent equations than it seems; "
+                f"{found}: the model has fewer independent equations than it seems, by {-self.imbalance}; "
                 "is an equation written twice, or another one missing?"
             )
         return (
-            f"{found}: {self.imbalance} more without an equation than there are equations to spare; "
+            f"{found}: more variables lack an equation than equations can be spared, by {self.imbalance}; "
             "is a variable declared that nothing uses?"
         )
 
