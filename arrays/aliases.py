@@ -150,7 +150,7 @@ def short_rows(rows: IntegerEquations, kept: Bools) -> ShortRows:
 def choose_roots(short: ShortRows, priority: NDArray) -> Ints:
     """A node of each connected component: tied to zero, else to a kept variable, else of high priority."""
     n = len(short.nodes)
-    graph = coo_array((np.ones(short.edges.shape[1], dtype=np.int8), tuple(short.edges)), shape=(n, n))
+    graph = coo_array((np.ones(short.edges.shape[1]), tuple(short.edges)), shape=(n, n))
     _, component = connected_components(graph.tocsr(), directed=False)
     preference = np.select((short.attached_to == ZERO, short.attached_to >= 0), (2, 1), 0)
     order = np.lexsort((-np.arange(n), priority[short.nodes], preference, component))
@@ -163,7 +163,7 @@ def merge(reduction: Reduction, short: ShortRows, priority: NDArray) -> None:
     n = len(short.nodes)
     roots = choose_roots(short, priority)
     ends = np.concatenate((short.edges, np.stack((np.full(len(roots), n), roots))), axis=1)
-    graph = coo_array((np.ones(ends.shape[1], dtype=np.int8), tuple(ends)), shape=(n + 1, n + 1))
+    graph = coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n + 1, n + 1))
     _, parent = breadth_first_order(graph.tocsr(), n, directed=False, return_predecessors=True)
     parent = parent[:n].astype(np.int64)
     parent[roots] = roots

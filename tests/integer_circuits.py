@@ -55,6 +55,32 @@ def circuit(p_node, n_node, *, ground=None, states=()):
     return equations, {"differentiated": differentiated, "elsewhere": elsewhere}
 
 
+def names_of(components):
+    fields = ("u", "i", "p.v", "p.i", "n.v", "n.i")
+    return [f"{c}.{f}" for c in components for f in fields] + ["ground.v", "ground.i"]
+
+
+def states_and_elsewhere(vector):
+    """Masks of a published problem: occurrence outside eInt, and of derivatives, is elsewhere."""
+    links = np.array(vector["A"])
+    elsewhere = np.zeros(len(links), dtype=bool)
+    for number, variables in enumerate(vector["G"], 1):
+        if number not in vector["eInt"]:
+            elsewhere[np.array(variables) - 1] = True
+    elsewhere |= [link > 0 and elsewhere[link - 1] for link in links]
+    return {"differentiated": links > 0, "elsewhere": elsewhere}
+
+
+def dense_problem(vector):
+    """Equations and masks of a published dense matrix with potential states ix and local variables iy."""
+    matrix = np.array(vector["A"])
+    n = matrix.shape[1]
+    states, elsewhere = np.zeros(n, dtype=bool), np.ones(n, dtype=bool)
+    states[np.array(vector.get("ix", []), dtype=int) - 1] = True
+    elsewhere[np.array(vector.get("iy", []), dtype=int) - 1] = False
+    return from_matrix(matrix.tolist()), {"differentiated": states, "elsewhere": elsewhere}
+
+
 def from_matrix(matrix):
     rows = [{j: c for j, c in enumerate(row) if c} for row in matrix]
     return IntegerEquations.from_rows(rows, len(matrix[0]))
