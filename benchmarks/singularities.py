@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from modia_py.arrays.integer_equations import IntegerEquations
 from modia_py.arrays.singularities import remove_singularities
-
 from tests.integer_circuits import circuit
 
 Circuit = tuple[IntegerEquations, dict[str, Any]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+
 from modia_py.arrays.integer_equations import IntegerEquations
 from modia_py.arrays.singularities import check_singularities
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from modia_py.arrays import aliases
 from modia_py.arrays.integer_equations import IntegerEquations
 from modia_py.arrays.singularities import check_singularities, remove_singularities
-
 from tests.integer_circuits import (
     check_exactly,
     circuit,

@@ -1,0 +1,100 @@
+"""All structural passes in order: from array equations to the special index-1 form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .blt import Blocks, blt, check_blt
+from .diagnosis import Diagnosis, diagnose
+from .index1 import Index1Form, check_index1, special_index1
+from .integer_equations import IntegerEquations
+from .pantelides import Reduction, is_solvable_by_differentiation, pantelides
+from .simplify import Simplified, simplify_structure
+from .structure import NONE, Integers, Structure, extend_mask
+
+
+class SingularStructure(ValueError):
+    """A structure that cannot be solved; `diagnosis` says why, and so does the text."""
+
+    def __init__(self, diagnosis: Diagnosis):
+        super().__init__(str(diagnosis))
+        self.diagnosis = diagnosis
+
+
+@dataclass(frozen=True, eq=False)
+class Transformation:
+    """The result of every pass."""
+
+    simplified: Simplified
+    reduction: Reduction
+    blocks: Blocks
+    form: Index1Form
+
+    @property
+    def structure(self) -> Structure:
+        """The structure with all derivatives."""
+        return self.reduction.structure
+
+    def block_names(self) -> list[list[str]]:
+        """The variables of each block, by name, in the order in which blocks are solved."""
+        return [
+            [self.structure.variable_name(int(v)) for v in self.blocks.variables_of(block)]
+            for block in range(len(self.blocks))
+        ]
+
+    def slot_names(self) -> list[str]:
+        return [self.form.slot_name(slot) for slot in range(len(self.form.kind))]
+
+    def report(self, most: int = 20) -> str:
+        """What every pass did, on a screen."""
+        lines = [f"given: {self.simplified.original}", f"singularities: {self.simplified}"]
+        lines += [f"  warning: {text}" for text in self.simplified.warnings()]
+        lines += [f"index reduction: {self.reduction}", f"sorting: {self.blocks}"]
+        for block, names in enumerate(self.block_names()[:most]):
+            lines.append(f"  block {block + 1}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}")
+        if len(self.blocks) > most:
+            lines.append(f"  ... and {len(self.blocks) - most} more")
+        lines.append(f"index-1 form: {self.form}")
+        names = [self.form.slot_name(slot) for slot in range(min(most, len(self.form.kind)))]
+        lines.append(f"  x = [{', '.join(names)}{', ...' if len(self.form.kind) > most else ''}]")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.report()
+
+
+def transform(
+    structure: Structure,
+    integers: IntegerEquations | None = None,
+    integer_rows: Integers | None = None,
+    *,
+    keep: Integers | None = None,
+    tearing: bool = True,
+    check: bool = False,
+) -> Transformation:
+    """Remove singularities, reduce the index, sort, tear, and arrange as special index-1 form.
+
+    `keep` marks variables that should stay in x if possible. Raises SingularStructure where the
+    equations cannot determine the variables.
+    """
+    if integers is None or integer_rows is None:
+        integers = IntegerEquations.from_rows([], structure.variable_count)
+        integer_rows = np.zeros(0, np.int64)
+    simplified = simplify_structure(structure, integers, integer_rows)
+    smaller = simplified.structure
+    unknowns = smaller.variable_size[smaller.integral_of_variable() == NONE].sum()
+    if smaller.equation_size.sum() != unknowns or not is_solvable_by_differentiation(smaller):
+        # As the user wrote it, if that shows it; what only elimination has revealed, otherwise.
+        written = diagnose(structure)
+        raise SingularStructure(diagnose(smaller) if written.is_regular else written)
+    reduction = pantelides(smaller)
+    final = reduction.structure
+    blocks = blt(final, reduction.flow, final.highest_equations(), final.highest_variables())
+    kept = None if keep is None else extend_mask(keep[simplified.variables], final.variable_count)
+    form = special_index1(final, blocks, tearing=tearing, keep=kept)
+    if check:
+        check_blt(final, reduction.flow, blocks)
+        check_index1(form)
+    return Transformation(simplified, reduction, blocks, form)
