@@ -33,6 +33,8 @@ format: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/language.py
+	$(BIN)/python benchmarks/structure.py
+	$(BIN)/python benchmarks/singularities.py
 
 wheel: $(VENV)/.ready-dev
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir .build/wheels .

@@ -10,6 +10,8 @@ from .blt import Blocks
 from .structure import NONE, Integers, Structure
 
 MOST_LABELS = 40
+COLOUR = "#2a6f97"
+FRAME = "#c1121f"
 
 
 def incidence_picture(
@@ -26,6 +28,7 @@ def incidence_picture(
     made if not given, and returns them.
     """
     import matplotlib.pyplot as plt
+    from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
     if blocks is not None:
@@ -39,23 +42,18 @@ def incidence_picture(
     column_of = _places(variables, structure.variable_count)
     row, column = row_of[structure.equation_of_entry()], column_of[structure.variables]
     shown = (row != NONE) & (column != NONE)
-    side = min(axes.figure.get_size_inches()) * 72 / max(len(equations), len(variables), 1)
-    for solvable, marker in ((True, "#2a6f97"), (False, "none")):
+    for solvable, face in ((True, COLOUR), (False, "none")):
         chosen = shown & (structure.solvable.astype(bool) == solvable)
-        axes.scatter(
-            column[chosen],
-            row[chosen],
-            s=(0.45 * side) ** 2,
-            marker="s",
-            facecolor=marker,
-            edgecolor="#2a6f97",
-            linewidth=min(1.0, side / 12),
-        )
+        squares = [
+            Rectangle((x - 0.4, y - 0.4), 0.8, 0.8)
+            for x, y in zip(column[chosen], row[chosen], strict=True)
+        ]
+        axes.add_collection(PatchCollection(squares, facecolor=face, edgecolor=COLOUR, linewidth=0.8))
     if blocks is not None:
         for k in range(len(blocks)):
             corner = (blocks.variable_start[k] - 0.5, blocks.equation_start[k] - 0.5)
             extent = np.diff(blocks.variable_start)[k], np.diff(blocks.equation_start)[k]
-            axes.add_patch(Rectangle(corner, *extent, fill=False, edgecolor="#c1121f", linewidth=1.2))
+            axes.add_patch(Rectangle(corner, *extent, fill=False, edgecolor=FRAME, linewidth=1.2))
     _label(axes, structure, equations, variables)
     axes.set(xlim=(-0.7, len(variables) - 0.3), ylim=(len(equations) - 0.3, -0.7), title=title)
     axes.set_aspect("equal")

@@ -11,6 +11,7 @@ none.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,11 +58,15 @@ class Structure:
 
     def integral_of_variable(self) -> Integers:
         """For each variable the one it is the derivative of."""
-        return _inverse(self.variable_derivative)
+        return self._integrals[0]
 
     def integral_of_equation(self) -> Integers:
         """For each equation the one it is the derivative of."""
-        return _inverse(self.equation_derivative)
+        return self._integrals[1]
+
+    @functools.cached_property
+    def _integrals(self) -> tuple[Integers, Integers]:
+        return _inverse(self.variable_derivative), _inverse(self.equation_derivative)
 
     def highest_variables(self) -> Integers:
         """Variables without a derivative."""

@@ -37,11 +37,11 @@ class Transformation:
         """The structure with all derivatives."""
         return self.reduction.structure
 
-    def block_names(self) -> list[list[str]]:
+    def block_names(self, most: int | None = None) -> list[list[str]]:
         """The variables of each block, by name, in the order in which blocks are solved."""
         return [
             [self.structure.variable_name(int(v)) for v in self.blocks.variables_of(block)]
-            for block in range(len(self.blocks))
+            for block in range(len(self.blocks) if most is None else min(most, len(self.blocks)))
         ]
 
     def slot_names(self) -> list[str]:
@@ -52,7 +52,7 @@ class Transformation:
         lines = [f"given: {self.simplified.original}", f"singularities: {self.simplified}"]
         lines += [f"  warning: {text}" for text in self.simplified.warnings()]
         lines += [f"index reduction: {self.reduction}", f"sorting: {self.blocks}"]
-        for block, names in enumerate(self.block_names()[:most]):
+        for block, names in enumerate(self.block_names(most)):
             lines.append(f"  block {block + 1}: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}")
         if len(self.blocks) > most:
             lines.append(f"  ... and {len(self.blocks) - most} more")

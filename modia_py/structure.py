@@ -15,7 +15,7 @@ import numpy as np
 from .accesses import EquationTable, equation_tables
 from .arrays.integer_equations import IntegerEquations
 from .arrays.segments import Segments
-from .arrays.structure import NONE, Integers, Structure
+from .arrays.structure import NONE, Integers, Structure, extend_mask
 from .flat_model import FlatEquation, FlatModel, FlatSymbol
 
 
@@ -40,6 +40,7 @@ class ModelStructure:
     equation_segment: Integers
     integers: IntegerEquations
     integer_rows: Integers
+    has_start: Integers  # variables with an `init` or a `guess`, which are better kept in x
 
     def __str__(self) -> str:
         return f"{self.structure}; {self.segments}; {len(self.integer_rows)} integer-linear"
@@ -145,8 +146,13 @@ def _assemble(
     integers, rows = _integer_rows(structure, row, coefficient)
     return ModelStructure(
         flat, segments, structure, variables.total, variables.owner, variables.copy, variables.segment,
-        owner, copy, segment, integers, rows,
+        owner, copy, segment, integers, rows, _has_start(flat, variables, len(variable_size)),
     )  # fmt: skip
+
+
+def _has_start(flat: FlatModel, variables: _VariableNodes, count: int) -> Integers:
+    given = [v.symbol.init is not None or v.symbol.guess is not None for v in flat.variables]
+    return extend_mask(np.array(given, bool)[variables.owner], count)
 
 
 def _with_derivatives(

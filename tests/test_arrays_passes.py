@@ -336,6 +336,53 @@ def test_index1_form_holds_its_invariants(structure, tearing, seed):
     assert scalar_size <= plain.size
 
 
+@settings(max_examples=150, deadline=None)
+@given(structures())
+def test_plain_index1_form_of_arrays_is_that_of_elements(structure):
+    assume(is_solvable_by_differentiation(structure))
+    forms = []
+    for given_structure in (structure, scalarize(structure)[0]):
+        reduced = pantelides(given_structure)
+        final = reduced.structure
+        blocks = blt(final, reduced.flow, final.highest_equations(), final.highest_variables())
+        form = special_index1(final, blocks, tearing=False)
+        sizes = final.equation_size
+        kinds = [int(form.slot_size()[form.kind == kind].sum()) for kind in Slot]
+        forms.append((kinds, int(sizes[form.fd].sum()), int(sizes[form.fc].sum())))
+    assert forms[0] == forms[1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(structures(derivatives=False))
+def test_tearing_of_arrays_is_that_of_elements(structure):
+    """Where an equation can be solved for a variable of its size, that is element by element."""
+    _, equation_of, variable_of = scalarize(structure)
+    first = np.cumsum(structure.variable_size) - structure.variable_size
+    rows, solvable = [], []
+    for element, e in enumerate(equation_of.tolist()):
+        place = element - int(np.flatnonzero(equation_of == e)[0])
+        row, may = [], []
+        for entry in range(structure.start[e], structure.start[e + 1]):
+            v = int(structure.variables[entry])
+            if structure.solvable[entry] and structure.equation_size[e] == structure.variable_size[v]:
+                row.append(int(first[v]) + place)
+                may.append(int(first[v]) + place)
+            else:
+                row += (first[v] + np.arange(structure.variable_size[v])).tolist()
+        rows.append(row)
+        solvable.append(may)
+    elements = make_structure(rows, len(variable_of), solvable=solvable)
+    arrays = tear(structure, np.arange(structure.equation_count), [np.arange(structure.variable_count)])
+    single = tear(elements, np.arange(len(rows)), [np.arange(len(variable_of))])
+    check_tearing(elements, single)
+    ours = set(zip(arrays.equations.tolist(), arrays.variables.tolist(), strict=True))
+    theirs = set(
+        zip(equation_of[single.equations].tolist(), variable_of[single.variables].tolist(), strict=True)
+    )
+    assert ours == theirs
+    assert structure.equation_size[arrays.equations].sum() == len(single.equations)
+
+
 @settings(max_examples=100, deadline=None)
 @given(structures(derivatives=False), st.integers(0, 2**16))
 def test_tearing_is_acyclic_and_maximal(structure, seed):

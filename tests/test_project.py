@@ -56,12 +56,13 @@ def test_examples_are_balanced(model):
     assert flat.size == flat.unknowns
 
 
-def test_the_readme_example_runs():
-    text = (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("document", ["README.md", "docs/language.md", "docs/structure.md"])
+def test_the_examples_in_documents_run(document):
+    text = (ROOT / document).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+        exec(compile(block, document, "exec"), {"__name__": "document"})
 
 
 def test_the_demo_checks_out(tmp_path, capsys):
