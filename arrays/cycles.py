@@ -244,3 +244,18 @@ def evaluation_order(start, variables, variable_count, equations, assigned):  # 
             state[needed] = 1
             next_entry[needed] = start[equations[needed]]
     return order[:done]
+
+
+@numba.njit(cache=True)
+def assignment_stages(start, variables, variable_count, equations, assigned):  # type: ignore[no-untyped-def]
+    """The stage of each assignment: one more than the highest of those it uses. They must be in order."""
+    stage_of = np.zeros(variable_count, np.int64)
+    stages = np.empty(len(equations), np.int64)
+    for k in range(len(equations)):
+        stage = 0
+        for j in range(start[equations[k]], start[equations[k] + 1]):
+            if variables[j] != assigned[k]:
+                stage = max(stage, stage_of[variables[j]])
+        stages[k] = stage + 1
+        stage_of[assigned[k]] = stage + 1
+    return stages

@@ -23,6 +23,7 @@ from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Scope
 from .indexing import Shape
 from .model import Connector, Model
 from .printing import Segments, clip_text
+from .splitting import split_equation
 from .symbols import Symbol
 
 
@@ -163,7 +164,7 @@ def _statements(
         elif isinstance(statement, Equation):
             _check_scope(statement, component, paths, leads)
             if statement.size:  # x[1:] of one element is empty, and so is its equation
-                equations.append(statement)
+                equations += split_equation(statement)
         else:
             raise ModelError(_not_an_equation(statement, place, where))
     return equations, connections

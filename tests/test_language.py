@@ -370,6 +370,23 @@ def test_two_pin_inheritance():
     assert len(Capacitor().equations()) == 4
 
 
+def test_equations_of_parts_are_equations_of_their_own():
+    class Parts(Model):
+        r = Var(4)
+        x = Var()
+        v = Var(2)
+
+        def equations(self):
+            return [
+                self.r == np.concatenate([np.stack([self.x, 2.0]), self.v]),
+                np.stack([self.x, self.v[0]]) == 0,
+                self.v[1] == time,
+            ]
+
+    texts = [str(e) for e in elaborate(Parts()).equations]
+    assert texts == ["r[:2][0] == x", "r[:2][1] == 2", "r[2:] == v", "x == 0", "v[0] == 0", "v[1] == time"]
+
+
 def test_models_only():
     with pytest.raises(ModelError, match=r"is not a model. Make an instance"):
         elaborate(SlidingMass)

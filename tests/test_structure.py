@@ -156,7 +156,7 @@ def test_index_reduction_on_a_single_element():
     names = [result.structure.equation_name(e) for e in range(len(times))]
     differentiated = {name.split("  ")[0]: k for name, k in zip(names, times.tolist(), strict=True) if k}
     assert differentiated["p[1] == sin(time)"] == 2
-    assert sorted(times.tolist()) == [0, 0, 0, 0, 0, 1, 2]
+    assert sorted(times[times > 0].tolist()) == [1, 2]
     slots = result.slot_names()
     assert "p[0]" in slots
     assert "p[1]" not in slots

@@ -1,0 +1,228 @@
+"""Residuals of equation nodes, rolled: all nodes of one template are one vmapped call.
+
+An equation node is some rows of one copy of an equation, differentiated some times; or a hidden
+constraint, which is a sum of multiples of variables.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .accesses import equation_tables
+from .arrays.structure import NONE, Integers
+from .arrays.transform import Transformation
+from .batches import take
+from .calculus import differentiate
+from .expressions import Constant, Expr, Leaf
+from .flat_model import FlatEquation
+from .indexing import Positions, arithmetic_runs, from_array
+from .structure import ModelStructure
+from .templates import Pick, Slot, evaluate, make_template
+from .value_map import ValueMap, ranges
+
+Evaluate = Callable[[Any, Any, Any], Any]
+MOST_RUNS = 8
+
+
+@dataclass(frozen=True)
+class _Gathered:
+    """The values of a slot for all instances: places in a vector, with signs."""
+
+    vector: str
+    runs: tuple[Positions, ...]
+    shape: tuple[int, ...]
+    sign: np.ndarray | None
+
+    def __call__(self, vectors: dict[str, Any]) -> Any:
+        parts = [take(vectors[self.vector], run) for run in self.runs]
+        values = (parts[0] if len(parts) == 1 else jnp.concatenate(parts)).reshape(self.shape)
+        return values if self.sign is None else values * self.sign
+
+
+class NodeEquations:
+    """The equations of the final structure of a model, by node."""
+
+    def __init__(self, model: ModelStructure, result: Transformation, values: ValueMap):
+        self.model, self.result, self.values = model, result, values
+        self.tables = equation_tables(model.flat)
+        final, simplified = result.structure, result.simplified
+        count = final.equation_count
+        self.order = np.zeros(count, np.int64)
+        self.origin = np.full(count, NONE)
+        self.origin[: len(simplified.equations)] = simplified.equations
+        lower = final.integral_of_equation()
+        waiting = np.arange(len(simplified.equations), count)
+        while len(waiting):
+            ready = self.origin[lower[waiting]] != NONE
+            self.origin[waiting[ready]] = self.origin[lower[waiting[ready]]]
+            self.order[waiting[ready]] = self.order[lower[waiting[ready]]] + 1
+            waiting = waiting[~ready]
+        self.hidden_row = np.full(model.structure.equation_count, NONE)
+        hidden = simplified.found.hidden_rows
+        self.hidden_row[model.integer_rows[hidden]] = np.arange(len(hidden))
+        self._derivatives: dict[tuple[int, int], Expr] = {}
+
+    def expression(self, flat: FlatEquation, order: int) -> Expr:
+        """The residual of an equation, differentiated."""
+        key = (id(flat.equation), order)
+        if key not in self._derivatives:
+            lower = flat.equation.residual() if order == 0 else self.expression(flat, order - 1)
+            self._derivatives[key] = lower if order == 0 else differentiate(lower)
+        return self._derivatives[key]
+
+    def residual(self, nodes: Integers) -> Evaluate:
+        """A function (t, w, p) of the residuals of nodes, one after the other."""
+        sizes = self.result.structure.equation_size[nodes]
+        first = np.cumsum(sizes) - sizes
+        is_hidden = self.hidden_row[self.origin[nodes]] != NONE
+        parts: list[tuple[Callable[..., Any], Integers]] = []
+        if is_hidden.any():
+            places = ranges(first[is_hidden], sizes[is_hidden])
+            parts.append((self._hidden(nodes[is_hidden]), places))
+        parts += self._by_template(nodes[~is_hidden], first[~is_hidden])
+        order = np.argsort(np.concatenate([np.zeros(0, np.int64), *(places for _, places in parts)]))
+        back = from_array(order)
+
+        def evaluate_nodes(t: Any, w: Any, p: Any) -> Any:
+            vectors = {"w": w, "p": p, "time": t}
+            values = [part(vectors) for part, _ in parts]
+            return take(jnp.concatenate([jnp.zeros(0), *values]), back)
+
+        return evaluate_nodes
+
+    def _by_template(self, nodes: Integers, first: Integers) -> list[tuple[Callable[..., Any], Integers]]:
+        groups: dict[int, tuple[Any, list]] = {}
+        origin, flat_of = self.origin[nodes], self.model.equation_of[self.origin[nodes]]
+        pairs = np.stack([flat_of, self.order[nodes]], axis=1)
+        kinds, which = np.unique(pairs, axis=0, return_inverse=True)
+        which = which.reshape(-1)
+        by_kind = (
+            np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+            if len(nodes)
+            else []
+        )
+        for (number, order), members in zip(kinds.tolist(), by_kind, strict=True):
+            flat = self.model.flat.equations[number]
+            expr = self.expression(flat, order)
+            template = make_template(expr)
+            _, uses = groups.setdefault(id(template.root), (template, []))
+            uses.append((flat, template, origin[members], first[members]))
+        return [self._group(template, uses) for template, uses in groups.values()]
+
+    def _group(self, template: Any, uses: list) -> tuple[Callable[..., Any], Integers]:
+        """One vmapped call, the rows of it that are asked for, and where they go."""
+        instances, rows, places, count = [], [], [], 0
+        size = math.prod(template.root.shape)
+        for flat, own, origin, first in uses:
+            copies, which = np.unique(self.model.equation_copy[origin], return_inverse=True)
+            table = self.tables.of(flat)
+            start = (np.cumsum(table.sizes) - table.sizes)[self.model.equation_segment[origin]]
+            lengths = table.sizes[self.model.equation_segment[origin]]
+            rows.append(ranges((count + which.reshape(-1)) * size + start, lengths))
+            places.append(ranges(first, lengths))
+            instances.append((flat, own, copies))
+            count += len(copies)
+        sources = [self._gather(slot, instances) for slot in template.slots]
+        chosen = from_array(np.concatenate(rows))
+        root, slots = template.root, template.slots
+
+        def one(*arguments: Any) -> Any:
+            return evaluate(root, slots, arguments)
+
+        def call(vectors: dict[str, Any]) -> Any:
+            values = [source(vectors) for source, _ in sources]
+            axes = tuple(None if shared else 0 for _, shared in sources)
+            if all(axis is None for axis in axes):
+                result = jnp.broadcast_to(one(*values), (count, *root.shape))
+            else:
+                result = jax.vmap(one, axes)(*values)
+            return take(result.reshape(-1), chosen)
+
+        return call, np.concatenate(places)
+
+    def _gather(self, slot: Slot, instances: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:
+        picks: list[tuple[FlatEquation, Pick, Integers]] = [
+            (flat, template.picks[slot.place], copies) for flat, template, copies in instances
+        ]
+        if slot.kind == "time":
+            return (lambda vectors: vectors["time"]), True
+        if slot.kind == "constant":
+            return _constant(picks)
+        positions = np.concatenate([self._positions(flat, pick, copies) for flat, pick, copies in picks])
+        vector, sign = "p", None
+        if slot.kind == "variable":
+            vector = "w"
+            signs = self.values.sign[slot.order][positions]
+            positions = self.values.place[slot.order][positions]
+            assert (positions != NONE).all(), "an equation uses a derivative that has no value"
+            sign = None if (signs == 1).all() else signs.astype(float)
+        return _Gathered(vector, _runs(positions), positions.shape, sign), False
+
+    def _positions(self, flat: FlatEquation, pick: Pick, copies: Integers) -> Integers:
+        """Elements of the flat variables (or parameters) in a pick, for each copy."""
+        stack = []
+        for piece in pick.pieces:
+            assert isinstance(piece.node, Leaf)
+            symbol = self.model.flat.resolve(piece.node, flat.owner)
+            local = piece.positions.to_array()
+            start = symbol.offset + copies * math.prod(piece.node.shape)
+            stack.append(start.reshape(-1, *(1,) * local.ndim) + local)
+        return np.stack(stack, axis=1) if pick.stacked else stack[0]
+
+    def _hidden(self, nodes: Integers) -> Callable[[dict[str, Any]], Any]:
+        """Sums of multiples of variables, which are differentiated like their constraint."""
+        found, final = self.result.simplified.found, self.result.structure
+        final_node = np.full(self.model.structure.variable_count, NONE)
+        final_node[self.result.simplified.variables] = np.arange(len(self.result.simplified.variables))
+        rows, columns, weights, start = [], [], [], 0
+        for node in nodes.tolist():
+            variables, coefficients = found.hidden.row(int(self.hidden_row[self.origin[node]]))
+            target = final_node[variables]
+            for _ in range(int(self.order[node])):
+                target = final.variable_derivative[target]
+            length = int(final.equation_size[node])
+            for variable, coefficient in zip(target.tolist(), coefficients.tolist(), strict=True):
+                rows.append(start + np.arange(length))
+                columns.append(self.values.offset[variable] + np.arange(length))
+                weights.append(np.full(length, float(coefficient)))
+            start += length
+        row, column, weight = (np.concatenate(part) for part in (rows, columns, weights))
+
+        def call(vectors: dict[str, Any]) -> Any:
+            return jnp.zeros(start).at[row].add(weight * vectors["w"][column])
+
+        return call
+
+
+def _constant(picks: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:
+    values = []
+    for _, pick, copies in picks:
+        pieces = [piece.node.value for piece in pick.pieces if isinstance(piece.node, Constant)]
+        value = np.stack(pieces) if pick.stacked else pieces[0]
+        values.append(np.broadcast_to(value, (len(copies), *value.shape)))
+    if len({pick.key() for _, pick, _ in picks}) == 1:
+        shared = values[0][0]
+        return (lambda vectors: jnp.asarray(shared)), True
+    joined = np.concatenate(values)
+    return (lambda vectors: jnp.asarray(joined)), False
+
+
+def _runs(positions: Integers) -> tuple[Positions, ...]:
+    """Positions as a few slices where possible."""
+    whole = from_array(positions)
+    if whole.is_affine:
+        return (whole,)
+    rows = positions.reshape(len(positions), -1)
+    if (rows == rows[:, :1] + np.arange(rows.shape[1])).all():
+        runs = arithmetic_runs(rows[:, 0], MOST_RUNS)
+        if runs is not None:
+            width = rows.shape[1]
+            return tuple(Positions((count, width), start, (step, 1)) for start, step, count in runs)
+    return (whole,)
