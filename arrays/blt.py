@@ -136,13 +136,12 @@ def block_graph(structure: Structure, blocks: Blocks) -> nx.DiGraph:
 
 def check_blt(structure: Structure, flow: Integers, blocks: Blocks) -> None:
     """Sizes agree, matched pairs stay together, and no block needs a later one."""
-    for start, members, size in (
-        (blocks.equation_start, blocks.equations, structure.equation_size),
-        (blocks.variable_start, blocks.variables, structure.variable_size),
+    for start, members in (
+        (blocks.equation_start, blocks.equations),
+        (blocks.variable_start, blocks.variables),
     ):
         assert len(np.unique(members)) == len(members)
         assert start[-1] == len(members)
-        del size
     equation_sum = np.add.reduceat(
         np.append(structure.equation_size[blocks.equations], 0), blocks.equation_start[:-1]
     )
@@ -154,5 +153,6 @@ def check_blt(structure: Structure, flow: Integers, blocks: Blocks) -> None:
     needed = blocks.block_of_variable(structure.variable_count)[structure.variables]
     both = (needs != NONE) & (needed != NONE)
     assert (needs[both] >= needed[both]).all(), "a block needs a later one"
-    matched = both & (flow > 0)
+    matched = flow > 0
+    assert both[matched].all(), "a matched pair is in no block"
     assert (needs[matched] == needed[matched]).all(), "a matched pair is split"

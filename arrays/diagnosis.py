@@ -43,28 +43,28 @@ class Diagnosis:
     def __str__(self) -> str:
         if self.is_regular:
             return f"{self.equation_total} equations determine {self.unknown_total} unknowns."
-        lines = [
-            f"{self.equation_total} scalar equations for {self.unknown_total} unknowns{self._balance()}."
-        ]
+        equations, unknowns = self.equation_total, self.unknown_total
+        totals = f"{_count(equations, 'scalar equation')} for {_count(unknowns, 'unknown')}"
+        lines = [f"{totals}{self._balance()}."]
         for part in self.over:
             lines.append(
-                f"Over-determined by {part.surplus}: {_count(len(part.equations), 'equation')} for only "
-                f"{self._unknowns(part) or 'no unknown'}:"
+                f"Over-determined by {part.surplus}: {self._equations(part)} for only "
+                f"{self._unknowns(part) or 'constants'}:"
             )
             lines += [f"    {self.structure.equation_name(int(e))}" for e in part.equations[:MOST_NAMES]]
             lines += _more(len(part.equations) - MOST_NAMES)
         for part in self.under:
             lines.append(
                 f"Under-determined by {-part.surplus}: {self._unknowns(part)} "
-                + (
-                    f"in only {_count(len(part.equations), 'equation')}:"
-                    if len(part.equations)
-                    else "in no equation."
-                )
+                + (f"in only {self._equations(part)}:" if len(part.equations) else "in no equation.")
             )
             lines += [f"    {self.structure.equation_name(int(e))}" for e in part.equations[:MOST_NAMES]]
             lines += _more(len(part.equations) - MOST_NAMES)
         return "\n".join(lines)
+
+    def _equations(self, part: SingularSet) -> str:
+        """How many equations, counted as scalars like everything else."""
+        return _count(int(self.structure.equation_size[part.equations].sum()), "equation")
 
     def _balance(self) -> str:
         difference = self.equation_total - self.unknown_total

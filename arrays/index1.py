@@ -27,7 +27,7 @@ from enum import IntEnum
 import numpy as np
 
 from .blt import Blocks
-from .matching import reached
+from .matching import Graph, match, reached
 from .structure import NONE, Integers, Structure
 from .tearing import Tearing, assignment_order, check_assignments, tear
 
@@ -349,6 +349,13 @@ def check_index1(form: Index1Form) -> None:
     position[form.local_variables] = np.arange(len(form.local_variables))
     assert (known | (position != NONE)).all(), "a variable has no value"
     check_assignments(structure, form.local_equations, form.local_variables)
+    follows = structure.variable_derivative[form.value[form.chain_slot]]
+    assert (form.chain_variable == follows).all(), "a chain row ties a variable to another one"
+    integral = structure.integral_of_equation()
+    mu = form.residual[form.kind == Slot.MU]
+    expected = form.fc[integral[form.fc] != NONE]
+    assert (np.sort(mu) == np.sort(expected)).all(), "mu for other constraints than the differentiated ones"
+    _check_rank(form)
     # fc does not depend on xdot: no highest derivative and no lambda below it
     moving = np.zeros(structure.variable_count, bool)
     moving[form.derivative[form.derivative != NONE]] = True
@@ -357,3 +364,36 @@ def check_index1(form: Index1Form) -> None:
         moving[variable] = moving[used[used != variable]].any()
     for equation in form.fc:
         assert not moving[structure.variables_of(equation)].any(), "a constraint depends on xdot"
+
+
+LARGEST_CHECKED = 2000  # slots; the check below is meant for tests and small models
+
+
+def _check_rank(form: Index1Form) -> None:
+    """[dfd/dxdot; dfc/dx] has full structural rank, seen through the local assignments."""
+    structure, slots = form.structure, len(form.kind)
+    if slots > LARGEST_CHECKED:
+        return
+    by_x = np.zeros((structure.variable_count, slots), bool)
+    by_xdot = np.zeros((structure.variable_count, slots), bool)
+    for table, held in ((by_x, form.value), (by_xdot, form.derivative)):
+        table[held[held != NONE], np.flatnonzero(held != NONE)] = True
+    for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
+        used = structure.variables_of(equation)
+        for table in (by_x, by_xdot):
+            table[variable] = table[used[used != variable]].any(axis=0)
+    rows = [np.arange(slots) == slot for slot in form.chain_slot]
+    sizes = [structure.variable_size[variable] for variable in form.chain_variable]
+    rows += [by_xdot[structure.variables_of(equation)].any(axis=0) for equation in form.fd]
+    rows += [by_x[structure.variables_of(equation)].any(axis=0) for equation in form.fc]
+    # mu reaches the chain rows of the variables its constraint contains
+    for slot in np.flatnonzero(form.kind == Slot.MU):
+        contained = by_x[structure.variables_of(form.residual[slot])].any(axis=0)
+        for place, variable in enumerate(form.chain_variable):
+            if (contained & by_x[variable]).any():
+                rows[place] = rows[place] | (np.arange(slots) == slot)
+    sizes += list(structure.equation_size[np.concatenate([form.fd, form.fc])])
+    if rows:
+        row, column = np.nonzero(np.stack(rows))
+        matching = match(Graph(row, column, np.array(sizes), form.slot_size()))
+        assert matching.is_complete(), "the matrix of the form is structurally singular"

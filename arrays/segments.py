@@ -5,7 +5,8 @@ elementwise equation, whose row r contains element `first + r` of a variable and
 its variables are cut, and cuts its other variables in turn: `der(p) == v` with a constraint on `p[1]`
 becomes three equations. That is given up for an equation where it would go on: a stencil, whose rows
 contain several elements of one variable, or equations that shift cuts in a circle. Such an equation
-stays one node that contains all it touches, which is correct, only less precise.
+stays one node that counts as containing, in every row, all it touches: the convention for arrays, which
+is less precise than its elements would be.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from .structure import Integers
 
-# A vector of up to this many elements may be cut into all of them; a longer one only at so many places.
+# Cuts that an equation may take over from its variables, beyond twice as many as others have made in them.
 MOST_CUTS = 16
 
 
@@ -64,10 +65,12 @@ def find_segments(
     for access in accesses:
         by_equation[access.equation].append(access)
     whole = {e for e, own in enumerate(by_equation) if _has_several_elements_a_row(own)}
+    given = [{0, size} for size in sizes]
+    for access in accesses:
+        given[access.variable] |= _own_cuts(access, rows[access.equation])
+        assert max(given[access.variable]) <= sizes[access.variable], "a cut behind the end of a variable"
     while True:
-        cuts = [{0, size} for size in sizes]
-        for access in accesses:
-            cuts[access.variable] |= _own_cuts(access, rows[access.equation])
+        cuts = [set(own) for own in given]
         row_cuts, endless = _propagate(cuts, rows, by_equation, whole)
         if not endless:
             break
@@ -96,10 +99,11 @@ def _propagate(
     Returns the cuts of the equations, and the equations for which that does not end.
     """
     row_cuts = [{0, count} for count in rows]
+    given = [len(own) for own in cuts]
     users: dict[int, set[int]] = {}
     for equation, accesses in enumerate(by_equation):
         for access in accesses:
-            if access.first is not None and equation not in whole:
+            if access.first is not None and equation not in whole and rows[equation] > 1:
                 users.setdefault(access.variable, set()).add(equation)
     waiting = {equation for equations in users.values() for equation in equations}
     while waiting:
@@ -110,7 +114,7 @@ def _propagate(
             assert access.first is not None
             inside = {cut - access.first for cut in cuts[access.variable]}
             row_cuts[equation] |= {cut for cut in inside if 0 < cut < count}
-        if len(row_cuts[equation]) > max(2, MOST_CUTS) and count > MOST_CUTS:
+        if len(row_cuts[equation]) > MOST_CUTS + 2 * max(given[access.variable] for access in linked):
             return row_cuts, {equation}
         for access in linked:
             assert access.first is not None

@@ -26,7 +26,20 @@ class Simplified:
     variables: Integers
     found: Singularities
     original: Structure
+    rows: Integers  # the equations of the integer-linear rows
     hidden_count: int  # constraints among potential states that no single equation showed
+
+    @property
+    def redundant_equations(self) -> Integers:
+        """Equations of the original structure that follow from others."""
+        return self.rows[self.found.redundant]
+
+    def marks(self, mask: Integers) -> Integers:
+        """Marks of original variables for the remaining ones; an alias hands its mark on."""
+        mask = mask.copy()
+        aliases = self.found.aliases
+        mask[self.found.alias_of[aliases[mask[aliases]]]] = True
+        return mask[self.variables]
 
     def warnings(self) -> list[str]:
         """What a user has to know, in the user's names."""
@@ -59,7 +72,7 @@ def simplify_structure(structure: Structure, integers: IntegerEquations, rows: I
     in_sight = np.ones(integers.n_rows, bool)
     in_sight[integers.row_of_entry[~keeps_identity[integers.variables]]] = False
     hidden_count = int((~in_sight[found.hidden_rows]).sum())
-    return _renumbered(structure, row, column, solvable, ~used_up, ~gone, found, hidden_count)
+    return _renumbered(structure, row, column, solvable, ~used_up, ~gone, found, rows, hidden_count)
 
 
 def _entries(
@@ -94,6 +107,7 @@ def _renumbered(
     keep_equation: Integers,
     keep_variable: Integers,
     found: Singularities,
+    rows: Integers,
     hidden_count: int,
 ) -> Simplified:
     equations, variables = np.flatnonzero(keep_equation), np.flatnonzero(keep_variable)
@@ -111,4 +125,4 @@ def _renumbered(
         lambda e: structure.equation_name(int(equations[e])),
         lambda v: structure.variable_name(int(variables[v])),
     )
-    return Simplified(smaller, equations, variables, found, structure, hidden_count)
+    return Simplified(smaller, equations, variables, found, structure, rows, hidden_count)

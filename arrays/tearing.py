@@ -80,9 +80,27 @@ def assignment_order(structure: Structure, equations: Integers, variables: Integ
     return order
 
 
-def check_tearing(structure: Structure, tearing: Tearing) -> None:
-    """Pairs fit, each assignment uses only what is known before it, and nothing is left out."""
+def check_tearing(
+    structure: Structure,
+    tearing: Tearing,
+    equations_given: Integers | None = None,
+    variables_given: Integers | None = None,
+) -> None:
+    """Pairs fit and are solvable, each assignment uses only what is known before it, nothing is left out.
+
+    The last is checked against what was given to be torn, where that is known.
+    """
     equations, variables = tearing.equations, tearing.variables
+    row, may_solve = structure.equation_of_entry(), structure.solvable.astype(bool)
+    possible = set(zip(row[may_solve].tolist(), structure.variables[may_solve].tolist(), strict=True))
+    assert set(zip(equations.tolist(), variables.tolist(), strict=True)) <= possible, "not solvable"
+    for given, solved, left in (
+        (equations_given, equations, tearing.residuals),
+        (variables_given, variables, tearing.tears),
+    ):
+        assert given is None or np.isin(given, np.concatenate([solved, left])).all(), (
+            "something is left out"
+        )
     assert len(np.unique(equations)) == len(equations)
     assert len(np.unique(variables)) == len(variables)
     assert (structure.equation_size[equations] == structure.variable_size[variables]).all()

@@ -18,8 +18,13 @@ from .structure import NONE, Integers, Structure, extend_mask
 class SingularStructure(ValueError):
     """A structure that cannot be solved; `diagnosis` says why, and so does the text."""
 
-    def __init__(self, diagnosis: Diagnosis):
-        super().__init__(str(diagnosis))
+    def __init__(self, diagnosis: Diagnosis, simplified: Simplified | None = None):
+        texts = [str(diagnosis)]
+        if simplified is not None and len(simplified.redundant_equations):
+            texts.append("These equations follow from others, and were left out before:")
+            names = map(simplified.original.equation_name, simplified.redundant_equations[:8].tolist())
+            texts += [f"    {name}" for name in names]
+        super().__init__("\n".join(texts))
         self.diagnosis = diagnosis
 
 
@@ -82,19 +87,27 @@ def transform(
     if integers is None or integer_rows is None:
         integers = IntegerEquations.from_rows([], structure.variable_count)
         integer_rows = np.zeros(0, np.int64)
+    if not _is_balanced(structure):  # before anything is removed or set to zero
+        raise SingularStructure(diagnose(structure))
     simplified = simplify_structure(structure, integers, integer_rows)
     smaller = simplified.structure
-    unknowns = smaller.variable_size[smaller.integral_of_variable() == NONE].sum()
-    if smaller.equation_size.sum() != unknowns or not is_solvable_by_differentiation(smaller):
+    if not _is_balanced(smaller) or not is_solvable_by_differentiation(smaller):
         # As the user wrote it, if that shows it; what only elimination has revealed, otherwise.
         written = diagnose(structure)
-        raise SingularStructure(diagnose(smaller) if written.is_regular else written)
+        if written.is_regular:
+            raise SingularStructure(diagnose(smaller), simplified)
+        raise SingularStructure(written)
     reduction = pantelides(smaller)
     final = reduction.structure
     blocks = blt(final, reduction.flow, final.highest_equations(), final.highest_variables())
-    kept = None if keep is None else extend_mask(keep[simplified.variables], final.variable_count)
+    kept = None if keep is None else extend_mask(simplified.marks(keep), final.variable_count)
     form = special_index1(final, blocks, tearing=tearing, keep=kept)
     if check:
         check_blt(final, reduction.flow, blocks)
         check_index1(form)
     return Transformation(simplified, reduction, blocks, form)
+
+
+def _is_balanced(structure: Structure) -> bool:
+    unknown = structure.integral_of_variable() == NONE
+    return bool(structure.equation_size.sum() == structure.variable_size[unknown].sum())

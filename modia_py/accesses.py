@@ -16,7 +16,7 @@ from .arrays.segments import Access, Segments, find_segments
 from .arrays.structure import Integers
 from .expressions import Call, Constant, Equation, Leaf
 from .flat_model import FlatEquation, FlatModel
-from .indexing import Positions, c_strides
+from .indexing import Positions, Shape, c_strides
 from .linear_terms import Kind, LinearTerm, Pattern, linear_terms
 from .nodes import topological
 from .primitives import named
@@ -24,6 +24,9 @@ from .templates import as_piece
 
 # An equation with many rows and a general term in many copies is written out only up to this many entries.
 MOST_ENTRIES = 10_000_000
+# A stencil of up to so many rows is written out row by row; a longer one stays one node.
+MOST_STENCIL_ROWS = 16
+LARGEST_INTEGER = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +76,7 @@ def equation_tables(flat: FlatModel) -> EquationTables:
     terms: list[list[LinearTerm]] = []
     forms: list[_Form] = []
     first_use: list[FlatEquation] = []
-    accesses: dict[Access, None] = {}
+    uses: dict[tuple[int, int, int], None] = {}  # equation, term, variable
     for flat_equation in flat.equations:
         key = id(flat_equation.equation)
         if key not in numbers:
@@ -82,18 +85,50 @@ def equation_tables(flat: FlatModel) -> EquationTables:
             terms.append(linear_terms(flat_equation.equation))
             forms.append(_form(flat_equation.equation, terms[-1]))
         number = numbers[key]
-        for term in terms[number]:  # of every use: equal components may be touched differently from outside
+        for place, term in enumerate(terms[number]):  # equal components may be in different places
             variable = variable_class[flat_equation.owner.full_name(term.leaf)]
-            accesses[_access(number, variable, term, forms[number])] = None
-    segments = find_segments(groups.values(), [form.rows for form in forms], list(accesses))
+            uses[number, place, variable] = None
+    segments, forms = _segments(list(groups.values()), uses, terms, forms)
     tables = {}
     for key, number in numbers.items():
         owner = first_use[number].owner
         classes = [variable_class[owner.full_name(term.leaf)] for term in terms[number]]
-        tables[key] = _Tabulator(segments, number, forms[number]).table(
+        tables[key] = _Tabulator(segments, number, forms[number], first_use[number].equation.shape).table(
             first_use[number].equation, terms[number], classes
         )
     return EquationTables(tables, variable_class, segments)
+
+
+def _segments(
+    sizes: list[int],
+    uses: dict[tuple[int, int, int], None],
+    terms: list[list[LinearTerm]],
+    forms: list[_Form],
+) -> tuple[Segments, list[_Form]]:
+    """Segments of the variables; blocks of rows that these cut are written out row by row."""
+    while True:
+        accesses = {
+            _access(number, variable, terms[number][place], forms[number]): None
+            for number, place, variable in uses
+        }
+        segments = find_segments(sizes, [form.rows for form in forms], list(accesses))
+        cut = {
+            number
+            for number, place, variable in uses
+            if _cuts_a_block(segments, variable, terms[number][place], forms[number])
+        }
+        if not cut:
+            return segments, forms
+        forms = [_Form(form.rows, 1) if k in cut else form for k, form in enumerate(forms)]
+
+
+def _cuts_a_block(segments: Segments, variable: int, term: LinearTerm, form: _Form) -> bool:
+    if form.block is None or form.block == 1 or term.pattern is not Pattern.ELEMENTWISE:
+        return False
+    cuts = segments.variable_cuts[variable]
+    starts = np.unique(term.positions.to_array().reshape(-1)[:: form.block] % _elements(term))
+    covering = np.searchsorted(cuts, starts + form.block) - np.searchsorted(cuts, starts)
+    return bool((covering > 1).any())
 
 
 def _copies(term: LinearTerm) -> int:
@@ -106,23 +141,30 @@ def _elements(term: LinearTerm) -> int:
 
 def _form(equation: Equation, terms: list[LinearTerm]) -> _Form:
     rows = equation.size
-    along = [term for term in terms if _copies(term) > 1 and term.pattern is Pattern.ELEMENTWISE]
-    if not along:
+    by_element = [term for term in terms if term.pattern is Pattern.ELEMENTWISE]
+    if all(map(_is_linked, by_element)) and not (_is_stencil(by_element) and rows <= MOST_STENCIL_ROWS):
         return _Form(rows)
     sizes = [math.prod(equation.shape[axis:]) for axis in range(len(equation.shape))]
-    block = next((size for size in sizes if all(_is_blockwise(term, size) for term in along)), 1)
+    along = any(_copies(term) > 1 for term in by_element)
+    fits = (size for size in sizes if along and all(_is_blockwise(term, size) for term in by_element))
+    block = next(fits, 1)
     spread = sum(term.positions.size for term in terms if term.pattern is not Pattern.ELEMENTWISE)
     if rows // block * spread > MOST_ENTRIES:
         return _Form(rows, whole=True)
     return _Form(rows, block)
 
 
+def _is_stencil(by_element: list[LinearTerm]) -> bool:
+    """Whether rows contain several elements of one variable."""
+    return len({id(term.leaf) for term in by_element}) < len(by_element)
+
+
 def _is_blockwise(term: LinearTerm, block: int) -> bool:
-    """Whether each block of rows contains the same elements of one copy, in their order."""
+    """Whether each block of rows contains consecutive elements of one copy, the same in all copies."""
     places = term.positions.to_array().reshape(-1, block)
     copy, local = np.divmod(places, _elements(term))
-    same_copy = (copy == copy[:, :1]).all()
-    return bool(same_copy and (local == local[0, 0] + np.arange(block)).all())
+    consecutive = (copy == copy[:, :1]).all() and (local == local[:, :1] + np.arange(block)).all()
+    return bool(consecutive and (_copies(term) == 1 or (local[:, 0] == local[0, 0]).all()))
 
 
 def _is_linked(term: LinearTerm) -> bool:
@@ -130,6 +172,15 @@ def _is_linked(term: LinearTerm) -> bool:
     places = term.positions
     contiguous = places.is_affine and _same_strides(places)
     return _copies(term) == 1 and term.pattern is Pattern.ELEMENTWISE and contiguous
+
+
+def _touches_all(term: LinearTerm) -> bool:
+    """Whether a term contains every element of its variable, in all copies."""
+    if term.positions.size != _elements(term) * _copies(term):
+        return False
+    if term.positions.is_affine and _same_strides(term.positions):
+        return True
+    return len(np.unique(term.positions.to_array())) == term.positions.size
 
 
 def _same_strides(places: Positions) -> bool:
@@ -144,7 +195,7 @@ def _access(number: int, variable: int, term: LinearTerm, form: _Form) -> Access
         return Access(number, variable, cuts=_ends(starts, form.block))
     if form.block is None and not form.whole and _is_linked(term):
         return Access(number, variable, first=term.positions.offset)
-    if term.positions.size == size * _copies(term):
+    if _touches_all(term):
         return Access(number, variable, start=0, stop=size)
     if _copies(term) == 1 and term.positions.is_affine and _same_strides(term.positions):
         start = term.positions.offset
@@ -164,8 +215,8 @@ def _ends(starts: Integers, length: int) -> tuple[int, ...]:
 class _Tabulator:
     """Makes the table of one equation."""
 
-    def __init__(self, segments: Segments, number: int, form: _Form):
-        self.segments, self.form = segments, form
+    def __init__(self, segments: Segments, number: int, form: _Form, shape: Shape):
+        self.segments, self.form, self.shape = segments, form, shape
         if form.block is not None:
             self.sizes = np.full(form.rows // form.block, form.block)
         elif form.whole:
@@ -181,7 +232,7 @@ class _Tabulator:
         for term, variable in zip(terms, classes, strict=True):
             node, copy, segment, aligned = self._touched(term, variable)
             lengths = np.diff(self.segments.variable_cuts[variable])
-            fits = (self.sizes[node] == lengths[segment]) & (aligned | (self.sizes[node] == 1))
+            fits = (self.sizes[node] == lengths[segment]) & aligned
             known = term.coefficient is not None
             solvable = fits & known & (term.kind in (Kind.INTEGER, Kind.CONSTANT, Kind.NONZERO))
             value = _integer(term) if homogeneous else 0
@@ -211,7 +262,7 @@ class _Tabulator:
             np.repeat(np.arange(nodes), len(copy)),
             np.tile(copy, nodes),
             np.tile(segment, nodes),
-            self._is_row_of_copies(term),
+            self._is_exact(term),
         )
 
     def _by_block(self, term: LinearTerm, variable: int) -> tuple[Integers, Integers, Integers, bool]:
@@ -231,7 +282,7 @@ class _Tabulator:
     def _all_touched(self, term: LinearTerm, variable: int) -> tuple[Integers, Integers]:
         size, copies = _elements(term), _copies(term)
         cuts = self.segments.variable_cuts[variable]
-        if term.positions.size == size * copies:
+        if _touches_all(term):
             count = len(cuts) - 1
             return np.repeat(np.arange(copies), count), np.tile(np.arange(count), copies)
         if copies == 1 and term.positions.is_affine and _same_strides(term.positions):
@@ -243,12 +294,24 @@ class _Tabulator:
         copy, segment = np.unique(pairs, axis=1)
         return copy, segment
 
-    def _is_row_of_copies(self, term: LinearTerm) -> bool:
-        """Sums over component arrays, and what is broadcast along them, are element by element too."""
-        shape = term.positions.shape
-        if term.pattern is Pattern.SUM and term.axes == tuple(range(len(term.axes))):
-            return math.prod(shape[len(term.axes) :]) == self.sizes[0] and len(self.sizes) == 1
-        return term.pattern is Pattern.BROADCAST and self.form.block == term.positions.size
+    def _is_exact(self, term: LinearTerm) -> bool:
+        """Whether every row contains all the term touches, each with the coefficient of the term.
+
+        One element that is broadcast; a sum of different elements into a single row; and sums over
+        component arrays, or what is broadcast along them, which are element by element.
+        """
+        places = term.positions
+        if term.pattern is Pattern.BROADCAST:
+            along = self.form.block == places.size and _same_strides(places) and places.is_affine
+            return places.size == 1 or (along and places.shape == self.shape[-len(places.shape) :])
+        if term.pattern is not Pattern.SUM or len(np.unique(array := places.to_array())) < places.size:
+            return False
+        if self.form.rows == 1:
+            return True
+        inner = math.prod(places.shape[len(term.axes) :])
+        local = array.reshape(-1, inner) % _elements(term)
+        leading = term.axes == tuple(range(len(term.axes)))
+        return bool(leading and len(self.sizes) == 1 and (local == np.arange(inner)).all())
 
 
 def _integer(term: LinearTerm) -> int:
@@ -256,7 +319,7 @@ def _integer(term: LinearTerm) -> int:
     if term.kind is not Kind.INTEGER or not isinstance(term.coefficient, Constant):
         return 0
     values = np.unique(term.coefficient.value)
-    return int(values[0]) if len(values) == 1 else 0
+    return int(values[0]) if len(values) == 1 and abs(values[0]) < LARGEST_INTEGER else 0
 
 
 def is_homogeneous(equation: Equation) -> bool:

@@ -11,9 +11,10 @@ import numpy as np
 from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
 from .batches import Location, Use, make_batches
-from .expressions import Constant, Expr, Leaf
-from .linear_terms import LinearTerm, linear_terms
+from .expressions import Constant, Expr, Leaf, call
+from .linear_terms import LinearTerm, Pattern, linear_terms
 from .node_equations import NodeEquations
+from .primitives import named
 from .structure import ModelStructure
 from .value_map import flat_starts
 
@@ -87,10 +88,12 @@ class _Finder:
         (own,) = contained[stands_for == original]
         sign = float(found.alias_sign[own]) if found.alias_of[own] >= 0 else 1.0
         table = self.equations.tables.of(flat)
-        term = self._term(self.terms[key], flat, int(own), origin, table)
+        rows = self._rows(origin, table)
+        term = self._term(self.terms[key], flat, int(own), origin, rows.start)
         coefficient = term.coefficient
         assert coefficient is not None
-        rows = self._rows(origin, table, coefficient)
+        if coefficient.ndim and coefficient.shape != flat.equation.shape:
+            coefficient = call(named("broadcast_to"), coefficient, flat.equation.shape)
         if isinstance(coefficient, Constant):
             value = coefficient.value
             return sign, (value.reshape(-1)[rows] if value.ndim else float(value)), None
@@ -103,13 +106,13 @@ class _Finder:
 
         return sign, None, Use(expr, (), locate)
 
-    def _rows(self, origin: int, table: Any, coefficient: Expr) -> Any:
+    def _rows(self, origin: int, table: Any) -> slice:
         segment = int(self.model.equation_segment[origin])
         start = int(table.sizes[:segment].sum())
         return slice(start, start + int(table.sizes[segment]))
 
-    def _term(self, terms: list[LinearTerm], flat: Any, own: int, origin: int, table: Any) -> LinearTerm:
-        """The term whose selection contains the first element of a node."""
+    def _term(self, terms: list[LinearTerm], flat: Any, own: int, origin: int, row: int) -> LinearTerm:
+        """The term that contains the first element of a node, in the row where the equation node begins."""
         integral = self.model.structure.integral_of_variable()
         order = 0
         while integral[own] != NONE:
@@ -121,6 +124,9 @@ class _Finder:
                 continue
             symbol = self.model.flat.resolve(term.leaf, flat.owner)
             local = start - symbol.offset - copy * term.leaf.size
-            if 0 <= local < term.leaf.size and (term.positions.to_array() == local).any():
+            places = term.positions.to_array().reshape(-1)
+            if term.pattern is Pattern.ELEMENTWISE:
+                places = places[row : row + 1]
+            if (places == local).any():
                 return term
         raise AssertionError("an assignment has no coefficient")

@@ -25,6 +25,8 @@ from .primitives import EACH, JOINT, named
 from .printing import clip_text
 from .templates import as_piece
 
+LARGEST_EXACT = 2.0**53  # integers up to this are exact as floating point numbers
+
 
 class Kind(Enum):
     """What is known about a coefficient, the more useful the earlier."""
@@ -279,9 +281,10 @@ def _overlaps(factors: list[Expr], leaf: Leaf, positions: Positions) -> bool:
 def _kind(coefficient: Expr) -> Kind:
     if isinstance(coefficient, Constant):
         value = coefficient.value
-        if not value.all():
+        if not value.all() or not np.isfinite(value).all():
             return Kind.MAY_VANISH
-        return Kind.INTEGER if np.array_equal(value, np.rint(value)) else Kind.CONSTANT
+        is_integer = np.array_equal(value, np.rint(value)) and np.abs(value).max() < LARGEST_EXACT
+        return Kind.INTEGER if is_integer else Kind.CONSTANT
     return Kind.NONZERO if _is_nonzero(coefficient) else Kind.MAY_VANISH
 
 

@@ -1,9 +1,8 @@
-"""Structural passes: published vectors, and arrays against the written-out elements."""
+"""Structural passes: arrays against the written-out elements, scale, and validators."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -19,170 +18,7 @@ from modia_py.arrays.pantelides import is_solvable_by_differentiation, pantelide
 from modia_py.arrays.structure import NONE, Structure, make_structure, scalarize
 from modia_py.arrays.tearing import check_tearing, tear
 
-VECTORS = json.loads((Path(__file__).parent / "data" / "modia_structural.json").read_text())["structural"]
-
-
-def vectors(kind):
-    chosen = [vector for vector in VECTORS if vector["kind"] == kind]
-    assert chosen
-    return pytest.mark.parametrize("vector", chosen, ids=[vector["name"] for vector in chosen])
-
-
-def zero_based(lists):
-    return [[index - 1 for index in row] for row in lists]
-
-
-def whole_matching(structure):
-    graph, entries = structure_graph(
-        structure, np.arange(structure.equation_count), np.arange(structure.variable_count)
-    )
-    matching = match(graph)
-    flow = np.zeros(len(structure.variables), np.int64)
-    flow[entries] = matching.flow
-    return matching, flow
-
-
-def highest_matching(structure):
-    graph, entries = structure_graph(
-        structure, structure.highest_equations(), structure.highest_variables()
-    )
-    flow = np.zeros(len(structure.variables), np.int64)
-    flow[entries] = match(graph).flow
-    return flow
-
-
-# Published vectors
-
-
-@vectors("matching")
-def test_matching_vectors(vector):
-    structure = make_structure(zero_based(vector["G"]), vector["nv"])
-    matching, _ = whole_matching(structure)
-    check_matching(matching)
-    expected = vector["expected"]
-    assert matching.size == sum(equation > 0 for equation in expected["assign"])
-    unmatched = expected.get("unmatched_equations", expected.get("unassigned_equations"))
-    assert len(matching.unmatched_rows()) == len(unmatched)
-    # which one of several equations is left over depends on the order; it is reached from ours
-    rows, _ = reached_from_rows(matching, matching.unmatched_rows())
-    assert rows[np.array(unmatched) - 1].all()
-
-
-@vectors("scc")
-def test_components_vectors(vector):
-    rows = [sorted({*row, k + 1}) for k, row in enumerate(vector["G"])]  # each is matched with itself
-    structure = make_structure(zero_based(rows), len(rows))
-    flow = (structure.equation_of_entry() == structure.variables).astype(np.int64)
-    everything = np.arange(len(rows))
-    blocks = blt(structure, flow, everything, everything)
-    check_blt(structure, flow, blocks)
-    found = [set((blocks.equations_of(k) + 1).tolist()) for k in range(len(blocks))]
-    assert sorted(map(sorted, found)) == sorted(map(sorted, vector["expected"]["components"]))
-
-
-@vectors("pantelides")
-def test_pantelides_vectors(vector):
-    count = len(vector["G"])
-    structure = make_structure(
-        zero_based(vector["G"]),
-        vector["nv"],
-        variable_derivative=[a - 1 for a in vector["A"]],
-        variable_names=vector["variables"],
-        equation_names=vector["equations"],
-    )
-    reduced = pantelides(structure)
-    expected = vector["expected"]
-    final = reduced.structure
-    assert reduced.differentiations(count).tolist() == expected["differentiations_per_equation"]
-    assert (final.variable_derivative + 1).tolist() == expected["A"]
-    assert (final.equation_derivative + 1).tolist() == expected["B"]
-    rows = [sorted((final.variables_of(e) + 1).tolist()) for e in range(final.equation_count)]
-    assert rows == expected["G_after_recomputed"]
-    assert final.variable_name(9) == "der2(x)" or final.variable_name(9) == "der(der(x))"
-    blocks = blt(final, reduced.flow, final.highest_equations(), final.highest_variables())
-    assert len(blocks) == 1
-    # with x and w known there is a sequence of blocks
-    unknowns = np.setdiff1d(np.arange(final.variable_count), [0, 2])
-    everything = np.arange(final.equation_count)
-    graph, entries = structure_graph(final, everything, unknowns)
-    flow = np.zeros(len(final.variables), np.int64)
-    flow[entries] = match(graph).flow
-    ordered = blt(final, flow, everything, unknowns)
-    check_blt(final, flow, ordered)
-    found = [set((ordered.equations_of(k) + 1).tolist()) for k in range(len(ordered))]
-    published = [set(block) for block in expected["with_states_x_w_known(1,3)"]["BLT"]]
-    assert sorted(map(sorted, found)) == sorted(map(sorted, published))
-
-
-@pytest.mark.parametrize(
-    ("initial", "regular"), [((0, 1), False), ((0, 2), True), ((2, 3), True)], ids=["x y", "x w", "w z"]
-)
-def test_initial_conditions_of_the_pendulum(initial, regular):
-    (vector,) = [v for v in VECTORS if v["kind"] == "pantelides"]
-    rows = zero_based(vector["expected"]["G_after_recomputed"]) + [[v] for v in initial]
-    structure = make_structure(rows, 11)
-    assert whole_matching(structure)[0].is_complete() == regular
-
-
-@vectors("tearing")
-def test_tearing_vectors(vector):
-    count = vector.get("nv", 10)
-    structure = make_structure(zero_based(vector["G"]), count, solvable=True)
-    given = vector["vs"] if isinstance(vector["vs"][0], list) else [vector["vs"]]
-    torn = tear(
-        structure,
-        np.array(vector["es"]) - 1,
-        [np.array(group) - 1 for group in given],
-        np.array(vector.get("eSolvedFixed", []), np.int64) - 1,
-        np.array(vector.get("vSolvedFixed", []), np.int64) - 1,
-    )
-    check_tearing(structure, torn)
-    expected = vector["expected"]
-    assert (torn.tears + 1).tolist() == expected["vTear"]
-    if "eSolved" in expected:
-        pairs = dict(zip((torn.equations + 1).tolist(), (torn.variables + 1).tolist(), strict=True))
-        assert pairs == dict(zip(expected["eSolved"], expected["vSolved"], strict=True))
-        assert (torn.residuals + 1).tolist() == expected["eResidue"]
-
-
-@vectors("special_index1_form")
-def test_index1_vectors(vector):
-    sizes = {}
-    if vector["name"] == "sliding_mass_array":
-        sizes = {
-            "variable_size": [1, 3, 3, 3, 3, 1, 1, 3, 3, 3, 1, 1],
-            "equation_size": [3, 3, 3, 1, 3, 3, 3, 3, 1],
-        }
-    solvable = vector["Gsolvable"]
-    structure = make_structure(
-        zero_based(vector["G"]),
-        len(vector["A"]),
-        variable_derivative=[a - 1 for a in vector["A"]],
-        equation_derivative=[b - 1 for b in vector["B"]],
-        solvable=True if isinstance(solvable, str) else zero_based(solvable),
-        **sizes,
-    )
-    flow = highest_matching(structure)
-    blocks = blt(structure, flow, structure.highest_equations(), structure.highest_variables())
-    check_blt(structure, flow, blocks)
-    form = special_index1(structure, blocks)
-    check_index1(form)
-    expected, categories = vector["expected"], vector["residue_categories_recomputed"]
-    assert form.size == expected["nx"]
-    assert len(form.fc) == expected["nc"]
-    assert int((form.kind == Slot.MU).sum()) == expected.get("n_mue", 0)
-    assert len(form.chain_slot) == categories["n_der_chain"]
-    assert len(form.fd) == len(categories["RD"])
-    assert set((form.fc + 1).tolist()) == {*categories["RA"], *categories["R0"], *categories["R1"]}
-    ours = sorted(zip((form.value + 1).tolist(), (form.derivative + 1).tolist(), strict=True))
-    published = sorted(
-        [*zip(expected["Vx"], expected["Vderx"], strict=True), *[(0, 0)] * expected.get("n_mue", 0)]
-    )
-    if vector["name"] == "coupled_inertias_subset_solvable":
-        assert ours == [(2, 0), (7, 11)]  # the other inertia: the scan order decides
-        assert published == [(5, 0), (9, 12)]
-    else:
-        assert ours == published
+from .structures import VECTORS, highest_matching, whole_matching, zero_based
 
 
 def test_long_bands_and_chains_do_not_recurse():
@@ -408,6 +244,42 @@ def test_tearing_is_acyclic_and_maximal(structure, seed):
                 assert not nx.is_directed_acyclic_graph(graph)
 
 
+def test_validators_notice_what_is_wrong():
+    (vector,) = [v for v in VECTORS if v["name"] == "coupled_inertias_none_solvable(GGL)"]
+    structure = make_structure(
+        zero_based(vector["G"]),
+        len(vector["A"]),
+        variable_derivative=[a - 1 for a in vector["A"]],
+        equation_derivative=[b - 1 for b in vector["B"]],
+    )
+    flow = highest_matching(structure)
+    blocks = blt(structure, flow, structure.highest_equations(), structure.highest_variables())
+    form = special_index1(structure, blocks)
+    check_index1(form)
+    none = np.zeros(0, np.int64)
+    for wrong in (
+        replace(form, fd=np.concatenate([form.fd, form.fc]), fc=none),
+        replace(form, chain_variable=form.chain_variable[::-1]),
+        replace(form, residual=np.where(form.kind == Slot.MU, form.fd[0], form.residual)),
+        replace(form, fd=form.fd[1:]),
+    ):
+        with pytest.raises(AssertionError):
+            check_index1(wrong)
+    lost = replace(blocks, equations=blocks.equations[:0], equation_start=blocks.equation_start * 0)
+    with pytest.raises(AssertionError):
+        check_blt(structure, flow, lost)
+    torn = tear(make_structure([[0, 1], [1]], 2, solvable=[[0], []]), np.arange(2), [np.arange(2)])
+    check_tearing(make_structure([[0, 1], [1]], 2, solvable=[[0], []]), torn, np.arange(2), np.arange(2))
+    with pytest.raises(AssertionError, match="not solvable"):
+        check_tearing(make_structure([[0, 1], [1]], 2), torn)
+    with pytest.raises(AssertionError, match="left out"):
+        check_tearing(
+            make_structure([[0, 1], [1]], 2, solvable=[[0], []]),
+            replace(torn, residuals=none),
+            np.arange(2),
+        )
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(20, 300))
 def test_tearing_of_larger_random_structures(seed, n):
@@ -436,7 +308,7 @@ def test_diagnosis_says_what_and_where():
     assert "a.py:3" not in text
     assert "Under-determined by 1: z, w in only 1 equation:" in text
     few = diagnose(make_structure([[0]], 3, variable_names=["x", "y", "z"]))
-    assert "1 scalar equations for 3 unknowns: 2 too few." in str(few)
+    assert "1 scalar equation for 3 unknowns: 2 too few." in str(few)
     assert "Under-determined by 1: y in no equation." in str(few)
     assert diagnose(make_structure([[0]], 1)).is_regular
 

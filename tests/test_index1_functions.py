@@ -97,7 +97,24 @@ class TwoLoops(Model):
         ]
 
 
+class Coefficients(Model):
+    """Assignments that divide by arrays: constants and nonzero parameters, broadcast."""
+
+    k = Par([[2.0], [4.0]], nonzero=True)
+    w = Var((2, 3))
+    z = Var((2, 3))
+    x = Var(3)
+
+    def equations(self):
+        return [
+            self.k * self.w == self.x,
+            np.array([[0.5], [3.0]]) * self.z == np.sin(self.w),
+            der(self.x) == -self.z.sum(axis=0),
+        ]
+
+
 MODELS = {
+    "coefficients": Coefficients,
     "sliding mass": SlidingMass,
     "pendulum": Pendulum,
     "array of pendulums": Pendulums,
