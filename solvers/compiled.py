@@ -1,0 +1,100 @@
+"""A problem made ready: pattern, linear solver and compiled functions, kept from one run to the next.
+
+Compiling takes longer than most runs. What is compiled depends on the residual, on the kinds of the parameters
+and on the choices below, but on no value; so it is kept with the problem and found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import jax.numpy as jnp
+
+from .attempt import Method, Tables
+from .choose_solver import ChosenSolver, choose_solver
+from .crossings import sides_at
+from .formula import FORMULAS
+from .jacobian import Pattern, find_pattern, gather_tables, matrix_values
+from .loop import run_chunk
+from .output import evaluate
+from .problem import Problem
+from .step import predict
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledProblem:
+    problem: Problem
+    pattern: Pattern
+    chosen: ChosenSolver
+    method: Method
+    tables: Tables
+    run: Callable[..., Any]
+    values: Callable[..., Any]
+    evaluate: Callable[..., Any]
+    sides: Callable[..., Any]
+
+    def values_for_next_attempt(self, state: Any, settings: Any, p: Any) -> jax.Array:
+        """The matrix the next attempt will use."""
+        at = predict(state.differences, state.order, state.h)
+        c = state.h / jnp.asarray(self.method.formula.leading)[state.order]
+        t = jnp.minimum(state.t + state.h, settings.t_end)
+        return self.values(self.tables.gather, t, at.x, at.xdot, p, c)
+
+
+_KEPT: WeakKeyDictionary[Problem, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def _kinds(p: Any) -> Any:
+    leaves, tree = jax.tree.flatten(p)
+    return tree, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+
+
+def pattern_of(problem: Problem, p: Any) -> Pattern:
+    kept = _KEPT.setdefault(problem, {})
+    key = "pattern", _kinds(p)
+    if key not in kept:
+        kept[key] = find_pattern(problem, p)
+    return kept[key]
+
+
+def compile_problem(
+    problem: Problem,
+    p: Any,
+    linear_solver: str,
+    formula: str,
+    every_step: bool,
+    example: tuple[Any, Any, Any],
+) -> CompiledProblem:
+    """Everything that does not depend on values. `example` = (t, x, xdot) decides between linear solvers."""
+    kept = _KEPT.setdefault(problem, {})
+    key = linear_solver, formula, every_step, _kinds(p)
+    if key in kept:
+        return kept[key]
+    same_but_output = kept.get((linear_solver, formula, not every_step, _kinds(p)))
+    if same_but_output is not None:
+        method = same_but_output.method
+        run = jax.jit(partial(run_chunk, method, every_step))
+        kept[key] = replace(same_but_output, run=run)
+        return kept[key]
+    pattern = pattern_of(problem, p)
+    values = jax.jit(partial(matrix_values, problem, pattern.directions))
+    gather = gather_tables(pattern)
+    chosen = choose_solver(linear_solver, pattern)
+    method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula])
+    kept[key] = CompiledProblem(
+        problem=problem,
+        pattern=pattern,
+        chosen=chosen,
+        method=method,
+        tables=Tables(gather, chosen.solver.tables),
+        run=jax.jit(partial(run_chunk, method, every_step)),
+        values=values,
+        evaluate=jax.jit(evaluate),
+        sides=jax.jit(partial(sides_at, problem)),
+    )
+    return kept[key]
