@@ -6,6 +6,7 @@ solution = solve(problem, t0, t1, start.x, start.xdot, p)
 """
 
 from .initialize import Start, consistent_start, consistent_xdot, impulse_start
+from .integrate import Trajectory, make_trajectory
 from .problem import Problem
 from .solution import Crossing, Solution, Statistics
 from .solve import solve
@@ -18,8 +19,10 @@ __all__ = [
     "Start",
     "Statistics",
     "Status",
+    "Trajectory",
     "consistent_start",
     "consistent_xdot",
     "impulse_start",
+    "make_trajectory",
     "solve",
 ]

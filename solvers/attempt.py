@@ -26,9 +26,11 @@ LARGEST_CHANGE_OF_C = 0.2
 LARGEST_AGE = 50
 """Accepted steps for which a matrix is kept."""
 SHRINK_AFTER_NEWTON = 0.25
-FAILURES_UNTIL_ORDER_ONE = 3
+FAILURES_UNTIL_RESTART = 3
 SMALLEST_STEP = 16.0
 """In units of rounding of t."""
+SMALLEST_STEP_OF_ALL = 1e-25
+"""In units of the last time, for steps at t = 0, where nothing is rounded."""
 
 
 class Method(NamedTuple):
@@ -89,7 +91,8 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     )
     changed = (factor != 1.0) | (choice.order != state.order)
 
-    differences = _move(state, correction.d, accepted, choice.order, factor)
+    restart = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_RESTART)
+    differences = _move(state, correction.d, accepted, choice.order, factor, restart)
     moved = state._replace(
         t=jnp.where(accepted, t_new, state.t),
         h=h_new,
@@ -153,7 +156,7 @@ def _repeat_or_shrink(
         shrink_factor(error, state.order),
         jnp.where(matrix_was_old, 1.0, SHRINK_AFTER_NEWTON),
     )
-    too_often = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_ORDER_ONE)
+    too_often = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_RESTART)
     return Choice(
         order=jnp.where(too_often, 1, state.order), factor=jnp.where(accepted, 1.0, after_failure)
     )
@@ -174,14 +177,22 @@ def _fit(
 
 
 def _move(
-    state: State, d: jax.Array, accepted: jax.Array, order: jax.Array, factor: jax.Array
+    state: State, d: jax.Array, accepted: jax.Array, order: jax.Array, factor: jax.Array, restart: jax.Array
 ) -> jax.Array:
+    """The differences after the attempt: matrix @ [D; v].
+
+    Accepted, v is the correction. At a restart only x and v = h * xdot are left: a past that has misled the
+    predictor three times is forgotten, its slope included.
+    """
     stay = jnp.eye(DIFFERENCES, DIFFERENCES + 1)
-    matrix = jnp.where(accepted, jnp.asarray(ADVANCE)[state.order], stay)
-    matrix = jax.lax.cond(factor == 1.0, lambda m: m, lambda m: rescale_matrix(factor, order) @ m, matrix)
-    # A rejected correction may not be finite, and zero times NaN is NaN.
-    d = jnp.where(accepted, d, 0.0)
-    return matrix[:, :DIFFERENCES] @ state.differences + matrix[:, DIFFERENCES:] * d
+    begin = jnp.zeros((DIFFERENCES, DIFFERENCES + 1)).at[0, 0].set(1.0).at[1, DIFFERENCES].set(1.0)
+    matrix = jnp.where(accepted, jnp.asarray(ADVANCE)[state.order], jnp.where(restart, begin, stay))
+    matrix = jax.lax.cond(
+        (factor == 1.0) | restart, lambda m: m, lambda m: rescale_matrix(factor, order) @ m, matrix
+    )
+    # A rejected correction may not be finite, and zero times NaN is NaN: it must not get here.
+    v = jnp.where(accepted, d, factor * state.h * state.xdot)
+    return matrix[:, :DIFFERENCES] @ state.differences + matrix[:, DIFFERENCES:] * v
 
 
 def _judge_matrix(matrix: Matrix, renewal: Renewal, correction: Correction, accepted: jax.Array) -> Matrix:
@@ -207,8 +218,9 @@ def _status(
             jnp.where(correction.converged, Status.ERROR_TEST, Status.NEWTON),
         ),
     )
-    rounding = jnp.finfo(moved.t.dtype).eps * jnp.maximum(jnp.abs(moved.t), jnp.abs(settings.t_end) * 1e-6)
-    too_small = ~accepted & (moved.h < SMALLEST_STEP * rounding)
+    rounding = jnp.finfo(moved.t.dtype).eps * jnp.abs(moved.t)
+    smallest = jnp.maximum(SMALLEST_STEP * rounding, SMALLEST_STEP_OF_ALL * jnp.abs(settings.t_end))
+    too_small = ~accepted & (moved.h < smallest)
     too_many = moved.attempts >= settings.max_steps
     return jnp.where(
         moved.t >= settings.t_end,

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +21,7 @@ from .formula import FORMULAS
 from .jacobian import Pattern, find_pattern, gather_tables, matrix_values
 from .loop import run_chunk
 from .output import evaluate
-from .problem import Problem
+from .problem import Problem, kinds
 from .step import predict
 
 
@@ -46,17 +45,9 @@ class CompiledProblem:
         return self.values(self.tables.gather, t, at.x, at.xdot, p, c)
 
 
-_KEPT: WeakKeyDictionary[Problem, dict[Any, Any]] = WeakKeyDictionary()
-
-
-def _kinds(p: Any) -> Any:
-    leaves, tree = jax.tree.flatten(p)
-    return tree, tuple((jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
-
-
 def pattern_of(problem: Problem, p: Any) -> Pattern:
-    kept = _KEPT.setdefault(problem, {})
-    key = "pattern", _kinds(p)
+    kept = problem.kept
+    key = "pattern", kinds(p)
     if key not in kept:
         kept[key] = find_pattern(problem, p)
     return kept[key]
@@ -70,12 +61,12 @@ def compile_problem(
     every_step: bool,
     example: tuple[Any, Any, Any],
 ) -> CompiledProblem:
-    """Everything that does not depend on values. `example` = (t, x, xdot) decides between linear solvers."""
-    kept = _KEPT.setdefault(problem, {})
-    key = linear_solver, formula, every_step, _kinds(p)
+    """Everything that does not depend on values. At `example` = (t, x, xdot, c) "auto" looks at the matrix."""
+    kept = problem.kept
+    key = linear_solver, formula, every_step, kinds(p)
     if key in kept:
         return kept[key]
-    same_but_output = kept.get((linear_solver, formula, not every_step, _kinds(p)))
+    same_but_output = kept.get((linear_solver, formula, not every_step, kinds(p)))
     if same_but_output is not None:
         method = same_but_output.method
         run = jax.jit(partial(run_chunk, method, every_step))
@@ -84,7 +75,9 @@ def compile_problem(
     pattern = pattern_of(problem, p)
     values = jax.jit(partial(matrix_values, problem, pattern.directions))
     gather = gather_tables(pattern)
-    chosen = choose_solver(linear_solver, pattern)
+    t, x, xdot, c = example
+    look = values(gather, t, x, xdot, p, c) if linear_solver == "auto" else None
+    chosen = choose_solver(linear_solver, pattern, look)
     method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula])
     kept[key] = CompiledProblem(
         problem=problem,

@@ -50,7 +50,10 @@ def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: An
         return jnp.where(is_fd, value, rate)
 
     start = jnp.zeros_like(x) if guess is None else jnp.asarray(guess, float)
-    return _start(x, find_root(problem, equations, start, (jnp.asarray(t, float), x, p)), of_x=False)
+    p = jax.tree.map(jnp.asarray, p)
+    return _start(
+        x, find_root(problem, "xdot", equations, start, (jnp.asarray(t, float), x, p)), of_x=False
+    )
 
 
 def consistent_start(
@@ -64,7 +67,10 @@ def consistent_start(
     def equations(x: jax.Array, t: jax.Array, p: Any) -> jax.Array:
         return jnp.where(is_fd, 0.0, problem.residual(t, x, jnp.zeros_like(x), p))
 
-    found = find_root(problem, equations, x, (jnp.asarray(t, float), p), free=free, nearest=True)
+    p = jax.tree.map(jnp.asarray, p)
+    found = find_root(
+        problem, "constraints", equations, x, (jnp.asarray(t, float), p), free=free, nearest=True
+    )
     if found.status.failed:
         return _start(x, found, of_x=True)
     return consistent_xdot(problem, t, found.x, p, xdot_guess)
@@ -76,11 +82,12 @@ def impulse_start(problem: Problem, t: float, x_left: Any, p: Any = None, xdot_g
     is_fd = fd_rows(problem)
     slope = jnp.zeros_like(x_left) if xdot_guess is None else jnp.asarray(xdot_guess, float)
 
-    def equations(x: jax.Array, t: jax.Array, x_left: jax.Array, p: Any) -> jax.Array:
+    def equations(x: jax.Array, t: jax.Array, x_left: jax.Array, slope: jax.Array, p: Any) -> jax.Array:
         value, impulse = jax.jvp(lambda xdot: problem.residual(t, x, xdot, p), (slope,), (x - x_left,))
         return jnp.where(is_fd, impulse, value)
 
-    found = find_root(problem, equations, x_left, (jnp.asarray(t, float), x_left, p))
+    p = jax.tree.map(jnp.asarray, p)
+    found = find_root(problem, "impulse", equations, x_left, (jnp.asarray(t, float), x_left, slope, p))
     if found.status.failed:
         return _start(x_left, found, of_x=True)
     return consistent_xdot(problem, t, found.x, p, xdot_guess)

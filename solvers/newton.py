@@ -23,9 +23,11 @@ MAX_ITERATIONS = 4
 TOLERANCE = 0.05
 """Error of the iteration in units of the tolerance: far below the error of the step itself."""
 UNKNOWN_RATE = 0.95
-SMALLEST_RATE = 0.01
+SMALLEST_RATE = 0.1
 """A remembered rate is not believed to be better: the equations change from step to step."""
 DIVERGED = 0.9
+STAGNATED = 0.3
+"""Changes below this that no longer decrease are rounding: less cannot be had, and this is still below tolerance."""
 
 
 class Correction(NamedTuple):
@@ -70,15 +72,16 @@ def correct(
         rate = jnp.where(first, old.rate, jnp.maximum(size / old.size, SMALLEST_RATE))
         small = (size <= rounding) | (remaining_error(size, rate) <= TOLERANCE)
         left = MAX_ITERATIONS - 1 - old.iteration
-        hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE)
+        stagnated = ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
+        hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE) & (size > STAGNATED)
         return Correction(
             d=old.d + delta,
             iteration=old.iteration + 1,
             size=size,
             rate=jnp.minimum(rate, UNKNOWN_RATE),
             finite=finite,
-            converged=finite & small & (first | (rate < DIVERGED) | (size <= rounding)),
-            diverged=~small & (~first & (rate >= DIVERGED) | hopeless),
+            converged=finite & (small | stagnated),
+            diverged=~small & ~stagnated & (~first & (rate >= DIVERGED) | hopeless),
         )
 
     def unfinished(now: Correction) -> jax.Array:

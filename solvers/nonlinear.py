@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import asdex
@@ -25,7 +26,7 @@ import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
 from .jacobian import colours_of
-from .problem import Problem
+from .problem import Problem, kinds
 from .status import Status
 
 MAX_ITERATIONS = 50
@@ -44,16 +45,15 @@ class Root:
 
 
 class _System:
-    """g and its sparse Jacobian at points on the host."""
+    """g and its sparse Jacobian at points on the host; compiled once, for other arguments again used."""
 
     def __init__(self, equations: Callable[..., Any], x: jax.Array, arguments: tuple[Any, ...]):
-        self.n, self.arguments = x.shape[0], arguments
+        self.n = x.shape[0]
         leaves, tree = jax.tree.flatten(arguments)
 
         def flat(x: Any, *leaves: Any) -> Any:
             return equations(x, *jax.tree.unflatten(tree, leaves))
 
-        self.leaves = leaves
         try:
             found = asdex.jacobian_sparsity(flat, x, *leaves)
             self.rows, self.columns = np.asarray(found.rows), np.asarray(found.cols)
@@ -63,7 +63,7 @@ class _System:
         directions = int(self.colours.max()) + 1
         colours = jnp.asarray(self.colours)
 
-        def compressed(x: Any, *leaves: Any) -> Any:
+        def compressed(colours: Any, x: Any, *leaves: Any) -> Any:
             def along(colour: Any) -> Any:
                 return jax.jvp(lambda x: flat(x, *leaves), (x,), (jnp.where(colours == colour, 1.0, 0.0),))[
                     1
@@ -71,7 +71,12 @@ class _System:
 
             return jax.lax.map(along, jnp.arange(directions), batch_size=16)
 
-        self._value, self._compressed = jax.jit(flat), jax.jit(compressed)
+        self._value, self._compressed = jax.jit(flat), partial(jax.jit(compressed), colours)
+        self.use(arguments)
+
+    def use(self, arguments: tuple[Any, ...]) -> _System:
+        self.leaves = jax.tree.leaves(arguments)
+        return self
 
     def value(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(self._value(jnp.asarray(x), *self.leaves))
@@ -84,6 +89,7 @@ class _System:
 
 def find_root(
     problem: Problem,
+    name: str,
     equations: Callable[..., Any],
     start: jax.Array,
     arguments: tuple[Any, ...],
@@ -91,8 +97,15 @@ def find_root(
     free: np.ndarray | None = None,
     nearest: bool = False,
 ) -> Root:
-    """x with equations(x, *arguments) = 0, near to start. `free` elements may change; all if None."""
-    system = _System(equations, start, arguments)
+    """x with equations(x, *arguments) = 0, near to start. `free` elements may change; all if None.
+
+    The name tells the equations of a problem apart: under it they are kept compiled.
+    """
+    key = name, kinds(arguments)
+    if key in problem.kept:
+        system = problem.kept[key].use(arguments)
+    else:
+        system = problem.kept[key] = _System(equations, start, arguments)
     free = np.ones(problem.size, bool) if free is None else free
     x0 = np.asarray(start, float)
     if not np.all(np.isfinite(system.value(x0))):

@@ -13,7 +13,7 @@ of a falling body does not occur in them either, and has to be tested.)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -48,6 +48,8 @@ class Problem:
     pattern: tuple[Sequence[int], Sequence[int]] | None = None
     crossings: Residual | None = None
     directions: Sequence[int] | None = None
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What was made ready for this problem: patterns and compiled functions."""
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -91,3 +93,9 @@ class Problem:
                 raise ValueError(
                     f"directions has {len(self.directions)} entries for {found.shape[0]} crossings."
                 )
+
+
+def kinds(p: Any) -> Any:
+    """Structure, shapes and types of parameters: what compiled functions depend on."""
+    leaves, tree = jax.tree.flatten(p)
+    return tree, tuple((np.shape(leaf), np.result_type(leaf)) for leaf in leaves)

@@ -24,7 +24,7 @@ from .linear import SingularMatrix
 from .loop import as_running
 from .problem import Problem
 from .solution import Crossing, Solution, Statistics
-from .state import Settings, State, error_weights, first_step, start_state
+from .state import Settings, State, error_weights, first_step, make_settings, start_state
 from .status import Status
 
 CHUNK_BYTES = 64e6
@@ -131,7 +131,8 @@ class _Run:
 
     def _compile(self, linear_solver: str) -> CompiledProblem:
         request = self.request
-        example = request.t0, request.x0, request.xdot0
+        slope = jnp.zeros_like(request.x0) if request.xdot0 is None else request.xdot0
+        example = request.t0, request.x0, slope, 1e-3 * (request.t1 - request.t0)
         return compile_problem(
             self.problem, request.p, linear_solver, self.formula, self.every_step, example
         )
@@ -312,16 +313,9 @@ class _Run:
 
 
 def _settings(request: Request, compiled: CompiledProblem) -> Settings:
-    integrals = compiled.pattern.integrals
-    tested = max(1, int(np.sum(~integrals)))
-    return Settings(
-        t_end=jnp.asarray(request.t1),
-        rtol=jnp.asarray(request.rtol),
-        atol=jnp.where(integrals, jnp.inf, request.atol),
-        spread=jnp.asarray(np.sqrt(len(integrals) / tested)),
-        max_step=jnp.asarray(request.max_step),
-        max_steps=jnp.asarray(request.max_steps, jnp.int32),
-        max_order=jnp.asarray(request.max_order, jnp.int32),
+    r = request
+    return make_settings(
+        r.t1, r.rtol, r.atol, compiled.pattern.integrals, r.max_step, r.max_steps, r.max_order
     )
 
 
