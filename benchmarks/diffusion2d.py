@@ -2,8 +2,9 @@
 
     python benchmarks/diffusion2d.py [points on a side, 500 if not given]
 
-The first table times one factorization (KLU: with known pivots) and one solve of the matrix I - c L, the second a run.
-CHOLMOD needs a fast BLAS: with libopenblas beside it, it is several times faster than with the reference BLAS.
+The first table times one factorization (KLU: with known pivots) and one solve of the matrix I - c L, the
+second a run. CHOLMOD needs a fast BLAS: with libopenblas beside it, it is several times faster than with
+the reference BLAS.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import modia_py  # noqa: F401  (64 bit)
 import numpy as np
 from modia_py.solvers import Problem, solve
 from modia_py.solvers.choose_solver import choose_solver

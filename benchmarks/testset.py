@@ -2,8 +2,9 @@
 
     python benchmarks/testset.py [--precision] [name ...]
 
-Digits are the least relative agreement with the reference over all listed values, derivatives and multipliers
-included. "error/tol" is the largest error of an element of x in units of its tolerance at the end.
+Digits are the least relative agreement with the reference over all listed values, derivatives and
+multipliers included. "error/tol" is the largest error of an element of x in units of its tolerance at the
+end.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import modia_py  # noqa: F401  (64 bit)
 import numpy as np
 from modia_py.solvers import consistent_xdot, impulse_start, solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.problems.testset import Case, all_cases  # noqa: E402
+from tests.problems.testset import Case, all_cases
 
 
 @dataclass
@@ -36,12 +36,13 @@ class Outcome:
 
 def run(case: Case, rtol: float, **options: Any) -> Outcome:
     """One run with restarts at the kinks; multipliers at the end from the equations."""
-    x, steps, rejected, factorizations, residuals = case.x0, 0, 0, 0, 0
+    x, solution = case.x0, None
+    steps = rejected = factorizations = residuals = 0
     atol = np.asarray(case.atol) * rtol / 1e-7
     began = time.perf_counter()
     for start, end in case.pieces():
         p = case.parameters(start, end)
-        if start > case.t0:
+        if solution is not None:
             x = impulse_start(case.problem, start, x, p, solution.xdot_last).x
         solution = solve(case.problem, start, end, x, None, p, rtol=rtol, atol=atol, times=[end], **options)
         x = solution.x_last

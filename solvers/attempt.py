@@ -1,7 +1,8 @@
 """One attempt at a step: renew the matrix if needed, predict, correct, estimate; accept or reject.
 
 Accepted, the state moves on; rejected, it keeps its time and gets a smaller step, or the same step with a
-new matrix. Both cases are one linear map of the differences, so that nothing large is copied or chosen between.
+new matrix. Both cases are one linear map of the differences, so that nothing large is copied or chosen
+between.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 
 from .coefficients import ADVANCE, DIFFERENCES
 from .formula import Formula
-from .jacobian import Gather, matrix_values
+from .jacobian import Gather, fd_rows, matrix_values
 from .linear import GOOD_ENOUGH, LinearSolver, probe_error
 from .newton import MAX_ITERATIONS, UNKNOWN_RATE, Correction, correct
 from .problem import Problem
@@ -68,7 +69,7 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     matrix = renewal.matrix
     correction = correct(
         method.problem, method.solver, tables.solver, matrix.factors,
-        t_new, prediction, p, c, weights, matrix.rate, renewal.usable,
+        t_new, prediction, p, c, weights, matrix.rate, renewal.usable, state.order == 1,
     )  # fmt: skip
     error = estimate(correction.d, state.order, weights, method.formula)
     accepted = renewal.usable & correction.converged & (error <= 1.0)
@@ -92,7 +93,12 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     changed = (factor != 1.0) | (choice.order != state.order)
 
     restart = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_RESTART)
-    differences = _move(state, correction.d, accepted, choice.order, factor, restart)
+    shift = jax.lax.cond(
+        restart,
+        lambda: _project(method, tables, p, state, matrix.factors),
+        lambda: jnp.zeros_like(state.xdot),
+    )
+    differences = _move(state, correction.d, accepted, choice.order, factor, restart, shift)
     moved = state._replace(
         t=jnp.where(accepted, t_new, state.t),
         h=h_new,
@@ -149,7 +155,8 @@ def _repeat_or_shrink(
     accepted: jax.Array,
     ask_for_pivots: jax.Array,
 ) -> Choice:
-    """No change after an early accepted step; after a failure a smaller step, unless only the matrix was old."""
+    """No change after an early accepted step; after a failure a smaller step, unless only the matrix was
+    old."""
     matrix_was_old = ~correction.converged & ~renewal.renewed | ask_for_pivots
     after_failure = jnp.where(
         correction.converged,
@@ -177,9 +184,15 @@ def _fit(
 
 
 def _move(
-    state: State, d: jax.Array, accepted: jax.Array, order: jax.Array, factor: jax.Array, restart: jax.Array
+    state: State,
+    d: jax.Array,
+    accepted: jax.Array,
+    order: jax.Array,
+    factor: jax.Array,
+    restart: jax.Array,
+    shift: jax.Array,
 ) -> jax.Array:
-    """The differences after the attempt: matrix @ [D; v].
+    """The differences after the attempt: matrix @ [D; v], and x moved by a shift.
 
     Accepted, v is the correction. At a restart only x and v = h * xdot are left: a past that has misled the
     predictor three times is forgotten, its slope included.
@@ -192,7 +205,20 @@ def _move(
     )
     # A rejected correction may not be finite, and zero times NaN is NaN: it must not get here.
     v = jnp.where(accepted, d, factor * state.h * state.xdot)
-    return matrix[:, :DIFFERENCES] @ state.differences + matrix[:, DIFFERENCES:] * v
+    first_row = jnp.eye(DIFFERENCES, 1)
+    return matrix[:, :DIFFERENCES] @ state.differences + matrix[:, DIFFERENCES:] * v + first_row * shift
+
+
+def _project(method: Method, tables: Tables, p: Any, state: State, factors: Any) -> jax.Array:
+    """The move of x onto the constraints.
+
+    Newton's iteration may stop just before a kink and leave an algebraic variable on the wrong branch. No
+    step is then small enough, because its correction does not shrink with the step. Md shift = 0:
+    differential variables stay.
+    """
+    residual = method.problem.residual(state.t, state.x, state.xdot, p)
+    shift = method.solver.solve(tables.solver, factors, jnp.where(fd_rows(method.problem), 0.0, -residual))
+    return jnp.where(jnp.all(jnp.isfinite(shift)), shift, 0.0)
 
 
 def _judge_matrix(matrix: Matrix, renewal: Renewal, correction: Correction, accepted: jax.Array) -> Matrix:

@@ -19,8 +19,8 @@ DENSE_FILL_UP_TO = 500
 
 CHOLESKY_FROM = 5000
 CHOLESKY_ENTRIES = 3.5
-"""Cholesky is tried for large matrices with more entries a row than a chain has: a chain has no fill, and KLU solves
-it without leaving the compiled loop."""
+"""Cholesky is tried for large matrices with more entries a row than a chain has: a chain has no fill, and
+KLU solves it without leaving the compiled loop."""
 
 NAMES = ("auto", "dense", "klu", "superlu", "cholmod")
 

@@ -49,7 +49,7 @@ def error_constants(kappa: np.ndarray) -> np.ndarray:
 
 PREDICT = np.array(
     [
-        [np.where(_ORDERS <= k, 1.0, 0.0), np.where(_ORDERS <= k, HARMONIC, 0.0)]
+        [np.where(k >= _ORDERS, 1.0, 0.0), np.where(k >= _ORDERS, HARMONIC, 0.0)]
         for k in range(MAX_ORDER + 1)
     ]
 )

@@ -1,7 +1,7 @@
 """A problem made ready: pattern, linear solver and compiled functions, kept from one run to the next.
 
-Compiling takes longer than most runs. What is compiled depends on the residual, on the kinds of the parameters
-and on the choices below, but on no value; so it is kept with the problem and found again.
+Compiling takes longer than most runs. What is compiled depends on the residual, on the kinds of the
+parameters and on the choices below, but on no value; so it is kept with the problem and found again.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ def compile_problem(
     linear_solver: str,
     formula: str,
     every_step: bool,
-    example: tuple[Any, Any, Any],
+    example: tuple[Any, Any, Any, Any],
 ) -> CompiledProblem:
-    """Everything that does not depend on values. At `example` = (t, x, xdot, c) "auto" looks at the matrix."""
+    """Everything that does not depend on values. At `example` = (t, x, xdot, c) "auto" looks at the
+    matrix."""
     kept = problem.kept
     key = linear_solver, formula, every_step, kinds(p)
     if key in kept:

@@ -1,9 +1,10 @@
 """Zero crossings: noticed after each step, located on the interpolating polynomial.
 
-A function z is on its positive side if z > 0. It crosses where the side changes in a watched direction. The time
-of the crossing is the first one found, to rounding, at which the side HAS changed; of several functions the first
-one counts, and all that have changed until then are reported. A restart there begins on the new side, so that no
-crossing is met twice. A function that touches zero and returns within one step is not noticed.
+A function z is on its positive side if z > 0. It crosses where the side changes in a watched direction.
+The time of the crossing is the first one found, to rounding, at which the side HAS changed; of several
+functions the first one counts, and all that have changed until then are reported. A restart there begins
+on the new side, so that no crossing is met twice. A function that touches zero and returns within one
+step is not noticed.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ def describe_singularity(
 ) -> str:
     """A sentence that names the rows and the columns that are involved, by index.
 
-    Looked at is the limit of the matrix for c -> 0, which is regular in the special form; if it is, the matrix for c.
+    Looked at is the limit of the matrix for c -> 0, which is regular in the special form; if it is, the
+    matrix for c.
     """
     gather = gather_tables(pattern)
     for step, name in ((C_ZERO, "for small steps"), (c, f"for c = {c:.3g}")):

@@ -2,7 +2,8 @@
 
 - `consistent_xdot`: xdot for given x, from fd(t, x, xdot) = 0 and the derivative of the constraints,
   dfc/dx xdot + dfc/dt = 0: a system with the regular matrix of the special form.
-- `consistent_start`: the x nearest to the given one, with some elements fixed, that satisfies fc(t, x) = 0; then xdot.
+- `consistent_start`: the x nearest to the given one, with some elements fixed, that satisfies fc(t, x) =
+  0; then xdot.
 - `impulse_start`: the given x is a left limit x-. The impulse equations decide what jumps,
   Md(x+) (x+ - x-) = 0, fc(x+) = 0 with Md = dfd/dxdot: momentum is conserved, constraints hold. Then xdot.
 

@@ -76,9 +76,19 @@ def check_request(
     if not 1 <= max_order <= MAX_ORDER:
         raise ValueError(f"max_order = {max_order} is not between 1 and {MAX_ORDER}.")
     return Request(
-        t0, t1, x, xdot, p, float(rtol), jnp.broadcast_to(jnp.asarray(tolerance), (problem.size,)),
-        _checked_times(times, t0, t1), min(int(max_steps), 2**31 - 2), initial_step, float(max_step), int(max_order),
-    )  # fmt: skip
+        t0,
+        t1,
+        x,
+        xdot,
+        p,
+        float(rtol),
+        jnp.broadcast_to(jnp.asarray(tolerance), (problem.size,)),
+        _checked_times(times, t0, t1),
+        min(int(max_steps), 2**31 - 2),
+        initial_step,
+        float(max_step),
+        int(max_order),
+    )
 
 
 def _vector(name: str, values: Any) -> jax.Array:

@@ -1,7 +1,8 @@
 """The same integrator as one pure JAX function: for `jit`, `vmap`, `jax.export`, and any device.
 
-`make_trajectory` prepares a problem once and returns f(times, x0, xdot0, p) -> Trajectory. With the dense solver
-nothing leaves JAX. Lanes of a `vmap` may need different numbers of steps: each stops at its own end.
+`make_trajectory` prepares a problem once and returns f(times, x0, xdot0, p) -> Trajectory. With the dense
+solver nothing leaves JAX. Lanes of a `vmap` may need different numbers of steps: each stops at its own
+end.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from .state import Counters, error_weights, first_step, make_settings, start_sta
 
 
 class Trajectory(NamedTuple):
-    """x and xdot at the wanted times (rows beyond a failure are zero), `Status` as a number, and the work."""
+    """x and xdot at the wanted times (rows beyond a failure are zero), `Status` as a number, and the
+    work."""
 
     x: jax.Array
     xdot: jax.Array
@@ -59,6 +61,6 @@ def make_trajectory(
         wanted = jnp.append(times, jnp.inf)
         attempts = jnp.asarray(max_steps, jnp.int32)
         state, buffer = run_chunk(method, False, tables, settings, p, state, wanted, attempts)
-        return Trajectory(buffer.x[:-1], buffer.xdot[:-1], state.status, buffer.count, state.counters)
+        return Trajectory(buffer.x[:-1], buffer.xdot[:-1], state.status, buffer.rows, state.counters)
 
     return trajectory

@@ -1,16 +1,17 @@
 """The scaled iteration matrix, its pattern and its values.
 
-With xdot = xdot_pred + d/c, x = x_pred + d the corrector equations are F = 0 for d. Row by row, fd rows times c,
+With xdot = xdot_pred + d/c, x = x_pred + d the corrector equations are F = 0 for d. Row by row, fd rows
+times c,
 
     M(c) d = -[c fd; fc],      M(c) = [ dfd/dxdot + c dfd/dx ]
                                       [ dfc/dx               ],
 
-so M goes to the regular matrix of the special form as c -> 0: small steps are as well conditioned as
-long ones. One forward derivative of z -> F(t, x + c z, xdot + z) gives both parts at once; its fc rows carry a factor c
-that is divided out.
+so M goes to the regular matrix of the special form as c -> 0: small steps are as well conditioned as long
+ones. One forward derivative of z -> F(t, x + c z, xdot + z) gives both parts at once; its fc rows carry a
+factor c that is divided out.
 
-Columns that share no row share a direction (colouring): asdex finds the pattern by tracing the residual, and the
-colours. The number of directions is that of colours, not of columns.
+Columns that share no row share a direction (colouring): asdex finds the pattern by tracing the residual,
+and the colours. The number of directions is that of colours, not of columns.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
     except Exception as error:  # asdex does not know every primitive; a dense pattern is always right
         if n > LARGEST_DENSE:
             raise ValueError(
-                f"The sparsity pattern of {n} equations could not be traced ({error}). Give `pattern` in the problem."
+                f"The sparsity pattern of {n} equations could not be traced ({error}). "
+                "Give `pattern` in the problem."
             ) from error
         note = f"dense, because the pattern could not be traced: {type(error).__name__}"
         rows, columns = (index.ravel() for index in np.indices((n, n)))

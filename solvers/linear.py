@@ -1,11 +1,13 @@
 """The contract of linear solvers, and how well a factorization does.
 
-A linear solver is made for one pattern. `prepare` runs outside of compiled code and chooses pivots; `factor`, `solve` and
-`solve_transposed` are traced into the loop. Factors are a pytree of arrays that travels through the loop; whatever
-is large and constant is in `tables`, which the loop takes as an argument. `release` frees what `prepare` has made.
+A linear solver is made for one pattern. `prepare` runs outside of compiled code and chooses pivots;
+`factor`, `solve` and `solve_transposed` are traced into the loop. Factors are a pytree of arrays that
+travels through the loop; whatever is large and constant is in `tables`, which the loop takes as an
+argument. `release` frees what `prepare` has made.
 
-A factorization with old pivots may be useless without anybody saying so. `probe_error` solves for a known vector
-and says how far off the result is: small against one means good enough for Newton's iteration, which corrects the rest.
+A factorization with old pivots may be useless without anybody saying so. `probe_error` solves for a known
+vector and says how far off the result is: small against one means good enough for Newton's iteration,
+which corrects the rest.
 """
 
 from __future__ import annotations

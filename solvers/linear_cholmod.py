@@ -1,8 +1,9 @@
 """Sparse Cholesky by CHOLMOD, through scikit-sparse: for symmetric positive definite matrices.
 
-Diffusion, elasticity and the like lead to such matrices, and in two and three dimensions supernodal Cholesky with a
-fast BLAS is well ahead of LU (Y. Chen, T. A. Davis, W. W. Hager, S. Rajamanickam, Algorithm 887, ACM TOMS 35, 2008). The
-ordering is computed once for the pattern. scikit-sparse is optional: `import_cholmod` says whether it is there.
+Diffusion, elasticity and the like lead to such matrices, and in two and three dimensions supernodal
+Cholesky with a fast BLAS is well ahead of LU (Y. Chen, T. A. Davis, W. W. Hager, S. Rajamanickam,
+Algorithm 887, ACM TOMS 35, 2008). The ordering is computed once for the pattern. scikit-sparse is
+optional: `import_cholmod` says whether it is there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Linear solvers that live in Python, called from the compiled loop: SuperLU and CHOLMOD.
 
-Each call goes through `jax.pure_callback`, which costs some tens of microseconds: nothing against the factorization of
-a large matrix. The factors stay outside of JAX; a number that is counted up with every factorization travels through
-the loop in their place and puts the calls in order.
+Each call goes through `jax.pure_callback`, which costs some tens of microseconds: nothing against the
+factorization of a large matrix. The factors stay outside of JAX; a number that is counted up with every
+factorization travels through the loop in their place and puts the calls in order.
 """
 
 from __future__ import annotations

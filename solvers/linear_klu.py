@@ -1,8 +1,8 @@
 """Sparse LU by KLU, inside the compiled loop: for circuit-like patterns.
 
-KLU orders once for the pattern, chooses pivots once for the values at the start, and from then on only renews
-the numbers (T. A. Davis, E. Palamadai Natarajan, Algorithm 907, ACM TOMS 37, 2010). klujax keeps factors outside
-of JAX; a handle to them travels through the loop.
+KLU orders once for the pattern, chooses pivots once for the values at the start, and from then on only
+renews the numbers (T. A. Davis, E. Palamadai Natarajan, Algorithm 907, ACM TOMS 37, 2010). klujax keeps
+factors outside of JAX; a handle to them travels through the loop.
 
 Importing klujax sets JAX to the CPU and to 64 bit for the whole process, so it is imported only here, when
 this solver is chosen. Its `refactor` works in place and returns its argument, so that a compiler sees no

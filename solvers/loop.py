@@ -1,7 +1,7 @@
 """The compiled loop: attempts at steps until a chunk of output is full, or something happens.
 
-It returns when the buffer is full, after a given number of attempts, at a crossing, at a failure, when pivots
-are to be renewed, and at the end. The state it returns is all it needs to go on.
+It returns when the buffer is full, after a given number of attempts, at a crossing, at a failure, when
+pivots are to be renewed, and at the end. The state it returns is all it needs to go on.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     x = x_pred + d,  xdot = xdot_pred + d / c,      M delta = -[c fd; fc],   d <- d + delta.
 
-Sizes are measured in units of the tolerance. With the rate rho = |delta_m| / |delta_(m-1)| the error of d after m
-iterations is at most about rho / (1 - rho) * |delta_m|. The rate is remembered as long as the matrix is, so that
-one iteration is often enough (K. E. Brenan, S. L. Campbell, L. R. Petzold, section 5.2).
+Sizes are measured in units of the tolerance. With the rate rho = |delta_m| / |delta_(m-1)| the error of d
+after m iterations is at most about rho / (1 - rho) * |delta_m|. The rate is remembered as long as the
+matrix is, so that one iteration is often enough (K. E. Brenan, S. L. Campbell, L. R. Petzold, section
+5.2).
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ from .step import Prediction, weighted_norm
 MAX_ITERATIONS = 4
 TOLERANCE = 0.05
 """Error of the iteration in units of the tolerance: far below the error of the step itself."""
+STRICT = 1e-3
 UNKNOWN_RATE = 0.95
 SMALLEST_RATE = 0.1
 """A remembered rate is not believed to be better: the equations change from step to step."""
 DIVERGED = 0.9
 STAGNATED = 0.3
-"""Changes below this that no longer decrease are rounding: less cannot be had, and this is still below tolerance."""
+"""Changes below this that no longer decrease are rounding: less cannot be had, and this is still below
+tolerance."""
 
 
 class Correction(NamedTuple):
@@ -57,8 +60,14 @@ def correct(
     weights: jax.Array,
     rate: jax.Array,
     enabled: jax.Array,
+    strict: jax.Array | bool = False,
 ) -> Correction:
-    """Iterate to convergence, divergence, or a value that is not finite. If not enabled, do nothing."""
+    """Iterate to convergence, divergence, or a value that is not finite. If not enabled, do nothing.
+
+    Strict, it goes on until little more can be had: at a start the slope d / c of a tiny step predicts
+    the next one, and an error of d would come back divided by c.
+    """
+    target = jnp.where(strict, STRICT * TOLERANCE, TOLERANCE)
     rounding = 100 * jnp.finfo(weights.dtype).eps * weighted_norm(prediction.x, weights)
     is_fd = fd_rows(problem)
 
@@ -70,8 +79,9 @@ def correct(
         finite = jnp.isfinite(size)
         first = old.iteration == 0
         rate = jnp.where(first, old.rate, jnp.maximum(size / old.size, SMALLEST_RATE))
-        small = (size <= rounding) | (remaining_error(size, rate) <= TOLERANCE)
         left = MAX_ITERATIONS - 1 - old.iteration
+        error = remaining_error(size, rate)
+        small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= TOLERANCE))
         stagnated = ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
         hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE) & (size > STAGNATED)
         return Correction(

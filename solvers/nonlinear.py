@@ -1,7 +1,7 @@
 """Roots of nonlinear systems, once, with care: Newton with line search, then homotopy. Sparse.
 
-For square regular systems g(x) = 0 the Newton step solves J delta = -g. Where fewer equations than unknowns are
-wanted to hold ("nearest"), the step is the smallest one that does it,
+For square regular systems g(x) = 0 the Newton step solves J delta = -g. Where fewer equations than
+unknowns are wanted to hold ("nearest"), the step is the smallest one that does it,
 
     minimize |delta|  subject to  J delta = -g:      [ I  J^T ] [delta]   [ 0]
                                                      [ J  0   ] [ nu  ] = [-g],
@@ -56,7 +56,8 @@ class _System:
 
         try:
             found = asdex.jacobian_sparsity(flat, x, *leaves)
-            self.rows, self.columns = np.asarray(found.rows), np.asarray(found.cols)
+            self.rows: np.ndarray = np.asarray(found.rows)
+            self.columns: np.ndarray = np.asarray(found.cols)
         except Exception:  # a dense pattern is always right
             self.rows, self.columns = (index.ravel() for index in np.indices((self.n, self.n)))
         self.colours = colours_of(self.rows, self.columns, self.n)

@@ -12,16 +12,16 @@ from .step import interpolate
 
 
 class Buffer(NamedTuple):
-    """The first `count` rows are filled. `times` are the wanted ones, infinite where none is left."""
+    """The first `rows` rows are filled. `times` are the wanted ones, infinite where none is left."""
 
     times: jax.Array
     x: jax.Array
     xdot: jax.Array
-    count: jax.Array
+    rows: jax.Array
 
     @property
     def full(self) -> jax.Array:
-        return self.count >= self.times.shape[0]
+        return self.rows >= self.times.shape[0]
 
 
 def empty_buffer(times: jax.Array, size: int) -> Buffer:
@@ -30,7 +30,7 @@ def empty_buffer(times: jax.Array, size: int) -> Buffer:
 
 
 def _write(buffer: Buffer, t: jax.Array, x: jax.Array, xdot: jax.Array) -> Buffer:
-    row = buffer.count
+    row = buffer.rows
     return Buffer(
         buffer.times.at[row].set(t), buffer.x.at[row].set(x), buffer.xdot.at[row].set(xdot), row + 1
     )
@@ -45,10 +45,10 @@ def write_times(state: State, buffer: Buffer) -> Buffer:
     """All wanted times up to the one that is reached, as long as there is room."""
 
     def wanted(buffer: Buffer) -> jax.Array:
-        return ~buffer.full & (buffer.times[buffer.count] <= state.reached)
+        return ~buffer.full & (buffer.times[buffer.rows] <= state.reached)
 
     def write(buffer: Buffer) -> Buffer:
-        t = buffer.times[buffer.count]
+        t = buffer.times[buffer.rows]
         return _write(buffer, t, *evaluate(state, t))
 
     return jax.lax.while_loop(wanted, write, buffer)
@@ -57,7 +57,8 @@ def write_times(state: State, buffer: Buffer) -> Buffer:
 def evaluate(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
     """x and xdot by the polynomial; at the end of a step the computed values themselves.
 
-    The polynomial is exact for x at steps, but its slope there is the derivative of the BDF and not of the NDF.
+    The polynomial is exact for x at steps, but its slope there is the derivative of the BDF and not of
+    the NDF.
     """
     x, xdot = interpolate(state.differences, state.order, state.h, t - state.t)
     at_step = t == state.t

@@ -5,9 +5,9 @@
 
 This is the special index-1 form of M. Otter and H. Elmqvist (2017). A constraint force or another unknown
 that occurs without derivative in the fd rows is present as the derivative of its integral: x holds the
-integral, xdot the value. No equation contains such an integral itself, and only its derivative means something;
-declared as `integrals` they are left out of the error test. (They cannot be found from the equations: the position
-of a falling body does not occur in them either, and has to be tested.)
+integral, xdot the value. No equation contains such an integral itself, and only its derivative means
+something; declared as `integrals` they are left out of the error test. (They cannot be found from the
+equations: the position of a falling body does not occur in them either, and has to be tested.)
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ class Problem:
         if isinstance(self.differential_rows, (int, np.integer)):
             if not 0 <= self.differential_rows <= self.size:
                 raise ValueError(
-                    f"differential_rows = {self.differential_rows} is not between 0 and the size {self.size}."
+                    f"differential_rows = {self.differential_rows} is not between 0 "
+                    f"and the size {self.size}."
                 )
         elif len(self.differential_rows) != self.size:
             raise ValueError(
-                f"differential_rows has {len(self.differential_rows)} flags, but there are {self.size} rows."
+                f"differential_rows has {len(self.differential_rows)} flags, "
+                f"but there are {self.size} rows."
             )
         if self.integrals is not None and len(self.integrals) != self.size:
             raise ValueError(f"integrals has {len(self.integrals)} flags, but x has {self.size} elements.")
@@ -82,7 +84,8 @@ class Problem:
         rows = jax.eval_shape(self.residual, time, x, xdot, p)
         if getattr(rows, "shape", None) != (self.size,):
             raise ValueError(
-                f"The residual returns shape {getattr(rows, 'shape', rows)}; there are {self.size} unknowns, so it "
+                f"The residual returns shape {getattr(rows, 'shape', rows)}; there are "
+                f"{self.size} unknowns, so it "
                 f"must return ({self.size},)."
             )
         if self.crossings is not None:
@@ -98,4 +101,4 @@ class Problem:
 def kinds(p: Any) -> Any:
     """Structure, shapes and types of parameters: what compiled functions depend on."""
     leaves, tree = jax.tree.flatten(p)
-    return tree, tuple((np.shape(leaf), np.result_type(leaf)) for leaf in leaves)
+    return tree, tuple((np.shape(leaf), str(jax.numpy.result_type(leaf))) for leaf in leaves)

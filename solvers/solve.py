@@ -1,8 +1,8 @@
 """Integrate a problem over an interval: the Python side of the loop.
 
-Python gets control between chunks. There it hands over output, shows progress, honours an interrupt, renews
-pivots and goes on. A chunk is bounded in rows of output, so memory does not grow with the number of steps beyond
-what is kept; and in attempts, so that it takes about a third of a second.
+Python gets control between chunks. There it hands over output, shows progress, honours an interrupt,
+renews pivots and goes on. A chunk is bounded in rows of output, so memory does not grow with the number
+of steps beyond what is kept; and in attempts, so that it takes about a third of a second.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ FIRST_CHUNK = 200
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""
 
+INCONSISTENT = 1e3
+"""Violation of the constraints at the start, in units of the tolerance, that is no longer taken for
+rounded data."""
+
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 OnCrossing = Callable[[Crossing, np.ndarray, np.ndarray], tuple[Any, Any] | None]
 
@@ -63,12 +67,11 @@ def solve(
 ) -> Solution:
     """Integrate 0 = F(t, x, xdot, p) from t0 to t1.
 
-    times        where output is wanted, increasing; None: at every step
-    atol         one number, or one for each element of x
-    max_steps    attempts at a step, rejected ones included
-    xdot0        None: computed from the equations
-    on_chunk     is given each chunk (t, x, xdot) as it comes, which is then not kept: memory stays bounded
-    on_crossing  is given each crossing with x and xdot there, and returns new ones (xdot None: computed) to go on with;
+    times        where output is wanted, increasing; None: at every step atol         one number, or one
+    for each element of x max_steps    attempts at a step, rejected ones included xdot0        None:
+    computed from the equations on_chunk     is given each chunk (t, x, xdot) as it comes, which is then
+    not kept: memory stays bounded on_crossing  is given each crossing with x and xdot there, and returns
+    new ones (xdot None: computed) to go on with;
                  None, or if it returns None: the run ends at the crossing
 
     Wrong arguments raise ValueError. Whatever happens during the run is told by `Solution.status`.
@@ -161,6 +164,10 @@ class _Run:
             factors = compiled.chosen.solver.prepare(values)
         except SingularMatrix:
             return self._singular(t, x, xdot, h)
+        off = self._inconsistency(factors, first, x)
+        if off is not None:
+            self.detail = off
+            return Status.INCONSISTENT, None
         counters, attempts = (
             (None, None) if self.state is None else (self.state.counters, self.state.attempts)
         )
@@ -181,6 +188,19 @@ class _Run:
             self.request.t1 - t, xdot, error_weights(x, settings), settings.rtol, settings.max_step
         )
         return float(h) * (RESTART_FACTOR if restarted else 1.0)
+
+    def _inconsistency(self, factors: Any, residual: jax.Array, x: jax.Array) -> str | None:
+        """A sentence about constraint rows that are violated by more than INCONSISTENT tolerances."""
+        solver, is_fd = self.compiled.chosen.solver, self.problem.row_flags
+        constraints = jnp.where(is_fd, 0.0, residual)
+        shift = solver.solve(self.compiled.tables.solver, factors, -constraints)
+        request = self.request
+        size = jnp.max(jnp.abs(shift) / (request.rtol * jnp.abs(x) + request.atol))
+        if not bool(size > INCONSISTENT):
+            return None
+        off = np.abs(np.asarray(constraints))
+        rows = np.flatnonzero(off > 1e-3 * off.max())[:10].tolist()
+        return f"Rows {rows} are off; to satisfy them, x has to move by {float(size):.2g} tolerances."
 
     def _go_on(self) -> tuple[Status, Crossing | None]:
         while True:
@@ -203,12 +223,13 @@ class _Run:
         began = time.perf_counter()
         times = jnp.asarray(self._next_times())
         arguments = self.settings, request.p, state, times, jnp.asarray(self.attempts_per_chunk, jnp.int32)
-        state, buffer = compiled.run(compiled.tables, *arguments)
-        done = int(state.attempts)
-        rows = int(buffer.count)
-        self._keep(*(np.asarray(part[:rows]) for part in (buffer.times, buffer.x, buffer.xdot)))
+        try:
+            state, buffer = compiled.run(compiled.tables, *arguments)
+            jax.block_until_ready(state)
+        except jax.errors.JaxRuntimeError:
+            return self._zero_pivot()
+        attempts = int(state.attempts) - int(self.state.attempts) if self.state is not None else 0
         seconds = time.perf_counter() - began
-        attempts = done - int(self.state.attempts) if self.state is not None else 0
         self.state = state
         self.chunks += 1
         if attempts >= self.attempts_per_chunk and seconds < CHUNK_SECONDS:
@@ -218,7 +239,25 @@ class _Run:
         self.t_last = float(state.reached)
         x, xdot = compiled.evaluate(state, state.reached)
         self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
+        rows = int(buffer.rows)
+        self._keep(*(np.asarray(part[:rows]) for part in (buffer.times, buffer.x, buffer.xdot)))
         return Status(int(state.status))
+
+    def _zero_pivot(self) -> Status:
+        """KLU met a pivot that is exactly zero, and the chunk is lost: go there in small chunks, then
+        renew pivots.
+
+        The factors of the state before the chunk are overwritten, so they must not be used either.
+        """
+        assert self.state is not None
+        if not self.compiled.chosen.solver.keeps_pivots:
+            raise
+        outdated = self.state.matrix._replace(outdated=jnp.ones((), bool))
+        self.state = self.state._replace(matrix=outdated)
+        if self.attempts_per_chunk == 1:
+            return Status.SINGULAR if bool(self.state.matrix.pivots_are_new) else Status.NEW_PIVOTS
+        self.attempts_per_chunk = max(1, self.attempts_per_chunk // 8)
+        return Status.RUNNING
 
     def _next_times(self) -> np.ndarray:
         """The next wanted times, as many as fit in a chunk."""

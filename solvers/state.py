@@ -12,13 +12,13 @@ from .coefficients import DIFFERENCES, MAX_ORDER
 from .newton import UNKNOWN_RATE
 from .status import Status
 
-
 STRICTNESS = 40.0
-"""Errors of single steps are kept so much below the tolerance at rtol = 1e-6, because they add up: the tolerance is
-meant for the result. Chosen so that errors on the published test problems are within the tolerance times 30."""
+"""Errors of single steps are kept so much below the tolerance at rtol = 1e-6, because they add up: the
+tolerance is meant for the result. Chosen so that errors on the published test problems are within the
+tolerance times 30."""
 STRICTNESS_EXPONENT = 0.2
-"""The result of a method of order 5 has an error like (error of a step)^(5/6): to keep it in proportion to the
-tolerance, steps have to be stricter where the tolerance is."""
+"""The result of a method of order 5 has an error like (error of a step)^(5/6): to keep it in proportion
+to the tolerance, steps have to be stricter where the tolerance is."""
 
 
 class Settings(NamedTuple):
@@ -110,10 +110,10 @@ def error_weights(x: jax.Array, settings: Settings) -> jax.Array:
 
 
 def start_state(
-    t: jax.Array,
+    t: Any,
     x: jax.Array,
     xdot: jax.Array,
-    h: jax.Array,
+    h: Any,
     factors: Any,
     sides: jax.Array,
     counters: Counters | None = None,
@@ -124,7 +124,8 @@ def start_state(
     zero, count, no = jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
     matrix = Matrix(factors, zero, count, zero + UNKNOWN_RATE, ~no, no)
     if counters is None:
-        counters = Counters(*[count] * 9, jnp.zeros(MAX_ORDER + 1, jnp.int32))
+        counters = Counters(**dict.fromkeys(Counters._fields, count))
+        counters = counters._replace(order_histogram=jnp.zeros(MAX_ORDER + 1, jnp.int32))
     return State(
         t=jnp.asarray(t, float),
         h=jnp.asarray(h, float),
@@ -144,7 +145,7 @@ def start_state(
 
 
 def first_step(
-    span: jax.Array, xdot: jax.Array, weights: jax.Array, rtol: jax.Array, max_step: jax.Array
+    span: Any, xdot: jax.Array, weights: jax.Array, rtol: jax.Array, max_step: jax.Array
 ) -> jax.Array:
     """A step whose error at order one is about half the tolerance, if x'' is about xdot^2 / x.
 

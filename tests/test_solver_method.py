@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import modia_py  # noqa: F401  (64 bit)
 import numpy as np
 import pytest
 from modia_py.solvers import Problem

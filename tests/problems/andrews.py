@@ -1,4 +1,5 @@
-"""Andrews' squeezing mechanism: seven bodies, six constraints (Schiehlen 1990; Test Set for IVP Solvers)."""
+"""Andrews' squeezing mechanism: seven bodies, six constraints (Schiehlen 1990; Test Set for IVP
+Solvers)."""
 
 from __future__ import annotations
 
@@ -12,8 +13,18 @@ M1, M2, M3, M4, M5, M6, M7 = 0.04325, 0.00365, 0.02373, 0.00706, 0.07050, 0.0070
 I1, I2, I3, I4, I5, I6, I7 = 2.194e-6, 4.410e-7, 5.255e-6, 5.667e-7, 1.169e-5, 5.667e-7, 1.912e-5
 XA, YA, XB, YB, XC, YC = -0.06934, -0.00227, -0.03635, 0.03273, 0.014, 0.072
 D, DA, E, EA, RR, RA, SS, SA, SB, SC, SD = (
-    28e-3, 115e-4, 2e-2, 1421e-5, 7e-3, 92e-5, 35e-3, 1874e-5, 1043e-5, 18e-3, 2e-2,
-)  # fmt: skip
+    28e-3,
+    115e-4,
+    2e-2,
+    1421e-5,
+    7e-3,
+    92e-5,
+    35e-3,
+    1874e-5,
+    1043e-5,
+    18e-3,
+    2e-2,
+)
 TA, TB, U, UA, UB, ZF, ZT, FA = 2308e-5, 916e-5, 4e-2, 1228e-5, 449e-5, 2e-2, 4e-2, 1421e-5
 C0, L0, TORQUE = 4530.0, 7785e-5, 33e-3
 
@@ -46,10 +57,16 @@ def _force(t, q, v):
         SD * jnp.cos(ga) + SC * jnp.sin(ga)
     )
     return jnp.stack(
-        [TORQUE - h2 * tp * (tp + 2 * bp) * jnp.sin(th), h2 * bp**2 * jnp.sin(th), k * spring,
-         h4 * dp**2 * jnp.cos(ph), -h4 * pp * (pp + 2 * dp) * jnp.cos(ph), -h6 * ep**2 * jnp.cos(om),
-         h6 * op * (op + 2 * ep) * jnp.cos(om)]
-    )  # fmt: skip
+        [
+            TORQUE - h2 * tp * (tp + 2 * bp) * jnp.sin(th),
+            h2 * bp**2 * jnp.sin(th),
+            k * spring,
+            h4 * dp**2 * jnp.cos(ph),
+            -h4 * pp * (pp + 2 * dp) * jnp.cos(ph),
+            -h6 * ep**2 * jnp.cos(om),
+            h6 * op * (op + 2 * ep) * jnp.cos(om),
+        ]
+    )
 
 
 def _constraint(t, q):
@@ -57,17 +74,35 @@ def _constraint(t, q):
     sin, cos = jnp.sin, jnp.cos
     px, py = RR * cos(be) - D * cos(be + th), RR * sin(be) - D * sin(be + th)
     return jnp.stack(
-        [px - SS * sin(ga) - XB, py + SS * cos(ga) - YB,
-         px - E * sin(ph + de) - ZT * cos(de) - XA, py + E * cos(ph + de) - ZT * sin(de) - YA,
-         px - ZF * cos(om + ep) - U * sin(ep) - XA, py - ZF * sin(om + ep) + U * cos(ep) - YA]
-    )  # fmt: skip
+        [
+            px - SS * sin(ga) - XB,
+            py + SS * cos(ga) - YB,
+            px - E * sin(ph + de) - ZT * cos(de) - XA,
+            py + E * cos(ph + de) - ZT * sin(de) - YA,
+            px - ZF * cos(om + ep) - U * sin(ep) - XA,
+            py - ZF * sin(om + ep) + U * cos(ep) - YA,
+        ]
+    )
 
 
 def andrews() -> Case:
-    q0 = [-0.0617138900142764496, 0.0, 0.455279819163070380, 0.222668390165885885,
-          0.487364979543842550, -0.222668390165885885, 1.23054744454982120]  # fmt: skip
+    q0 = [
+        -0.0617138900142764496,
+        0.0,
+        0.455279819163070380,
+        0.222668390165885885,
+        0.487364979543842550,
+        -0.222668390165885885,
+        1.23054744454982120,
+    ]
     return Case(
-        "andrews", mechanism(7, 6, _mass, _force, _constraint), 0.0, 0.03,
-        np.concatenate([q0, np.zeros(19)]), _ref("andrews"), atol=1e-9,
-        listed=lambda x, xdot: np.concatenate([x[:14], xdot[7:14], xdot[14:20]]), states=14,
-    )  # fmt: skip
+        "andrews",
+        mechanism(7, 6, _mass, _force, _constraint),
+        0.0,
+        0.03,
+        np.concatenate([q0, np.zeros(19)]),
+        _ref("andrews"),
+        atol=1e-9,
+        listed=lambda x, xdot: np.concatenate([x[:14], xdot[7:14], xdot[14:20]]),
+        states=14,
+    )

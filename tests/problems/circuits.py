@@ -1,4 +1,5 @@
-"""Two networks of the Test Set for IVP Solvers: a NAND gate (Guenther, Rentrop) and water tubes (Koren, Michielsen)."""
+"""Two networks of the Test Set for IVP Solvers: a NAND gate (Guenther, Rentrop) and water tubes (Koren,
+Michielsen)."""
 
 from __future__ import annotations
 
@@ -48,8 +49,10 @@ def _junction_capacity(v):
 def _nand_residual(t, y, yd, p):
     """p: start of the piece, and value there and slope of both inputs."""
     start, first, first_slope, second, second_slope = (p[i] for i in range(5))
-    inputs = {"first": (first + first_slope * (t - start), first_slope),
-              "second": (second + second_slope * (t - start), second_slope)}  # fmt: skip
+    inputs = {
+        "first": (first + first_slope * (t - start), first_slope),
+        "second": (second + second_slope * (t - start), second_slope),
+    }
     rows = [0.0] * 14
 
     def capacitor(a, b, capacity):
@@ -58,7 +61,7 @@ def _nand_residual(t, y, yd, p):
         if isinstance(b, int):
             rows[b] = rows[b] - capacity * rate
 
-    for index, (kind, a, b, c, d, source, drain, gate) in enumerate(TRANSISTORS):
+    for _index, (kind, a, b, c, d, source, drain, gate) in enumerate(TRANSISTORS):
         vs = 0.0 if source is None else y[source]
         vd = SUPPLY if drain is None else y[drain]
         vg, slope = inputs[gate] if isinstance(gate, str) else (y[gate], 0.0)
@@ -100,13 +103,38 @@ def _nand_piece(start, end):
 def nand() -> Case:
     x0 = np.array([5, 5, BULK, BULK, 5, 3.62385, 5, BULK, BULK, 3.62385, 0, 3.62385, BULK, BULK])
     return Case(
-        "nand", Problem(_nand_residual, 14, 14), 0.0, 80.0, x0, _ref("nand"), atol=1e-10,
-        kinks=tuple(np.arange(5.0, 80.0, 5.0)), parameters=_nand_piece,
-    )  # fmt: skip
+        "nand",
+        Problem(_nand_residual, 14, 14),
+        0.0,
+        80.0,
+        x0,
+        _ref("nand"),
+        atol=1e-10,
+        kinks=tuple(np.arange(5.0, 80.0, 5.0)),
+        parameters=_nand_piece,
+    )
 
 
-PIPES = [(1, 2), (2, 3), (2, 6), (3, 4), (3, 5), (4, 5), (5, 10), (6, 5), (7, 4), (7, 8), (8, 5), (8, 10), (9, 8),
-         (11, 9), (11, 12), (12, 7), (12, 8), (13, 11)]  # fmt: skip
+PIPES = [
+    (1, 2),
+    (2, 3),
+    (2, 6),
+    (3, 4),
+    (3, 5),
+    (4, 5),
+    (5, 10),
+    (6, 5),
+    (7, 4),
+    (7, 8),
+    (8, 5),
+    (8, 10),
+    (9, 8),
+    (11, 9),
+    (11, 12),
+    (12, 7),
+    (12, 8),
+    (13, 11),
+]
 NODES = [5, 8, 1, 2, 3, 4, 6, 7, 9, 10, 11, 12, 13]
 """The first two have buffers; the pressures of the others are index-2 unknowns, x holds their integrals."""
 
@@ -143,15 +171,25 @@ def water() -> Case:
         )
         balance = outside + incidence @ flow
         return jnp.concatenate(
-            [inertia * xdot[:18] - (pressure[origin] - pressure[target] - drop), buffer * xdot[36:38] - balance[:2],
-             law, balance[2:]]
-        )  # fmt: skip
+            [
+                inertia * xdot[:18] - (pressure[origin] - pressure[target] - drop),
+                buffer * xdot[36:38] - balance[:2],
+                law,
+                balance[2:],
+            ]
+        )
 
     x0 = np.concatenate(
         [np.zeros(18), np.full(18, 0.47519404529185289807e-1), np.full(2, 109800.0), np.zeros(11)]
     )
     return Case(
-        "water", Problem(residual, 49, 20, integrals=np.arange(49) >= 38), 0.0, 17 * 3600.0, x0, _ref("water"),
+        "water",
+        Problem(residual, 49, 20, integrals=np.arange(49) >= 38),
+        0.0,
+        17 * 3600.0,
+        x0,
+        _ref("water"),
         atol=np.array([1e-11] * 18 + [1e-10] * 18 + [1e-5] * 13),
-        listed=lambda x, xdot: np.concatenate([x[:38], xdot[38:]]), states=38,
-    )  # fmt: skip
+        listed=lambda x, xdot: np.concatenate([x[:38], xdot[38:]]),
+        states=38,
+    )

@@ -1,13 +1,15 @@
 """Published test problems, written as residuals in the special index-1 form.
 
-Each `Case` has the residual, start values, where to restart, and what of (x, xdot) the reference lists. Sources: Test
-Set for IVP Solvers (Bari/CWI): hires, medakzo, nand, robertson, chemakzo, transamp, water, caraxis, andrews; exact
-solutions: brenan (Brenan, Campbell, Petzold 1996), kvaerno (1990), jay (1993); heat_exchanger: ScalableTestSuite
-(Casella); pendulum: multibody benchmark A01. Mechanisms are in the form of Gear, Gupta and Leimkuhler.
+Each `Case` has the residual, start values, where to restart, and what of (x, xdot) the reference lists.
+Sources: Test Set for IVP Solvers (Bari/CWI): hires, medakzo, nand, robertson, chemakzo, transamp, water,
+caraxis, andrews; exact solutions: brenan (Brenan, Campbell, Petzold 1996), kvaerno (1990), jay (1993);
+heat_exchanger: ScalableTestSuite (Casella); pendulum: multibody benchmark A01. Mechanisms are in the form
+of Gear, Gupta and Leimkuhler.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,7 +47,7 @@ class Case:
 
     def pieces(self) -> list[tuple[float, float]]:
         points = [self.t0, *self.kinks, self.t1]
-        return list(zip(points[:-1], points[1:], strict=True))
+        return list(itertools.pairwise(points))
 
 
 def linear_implicit(n: int, mass: Any, f: Callable[[Any, Any, Any], Any], fd: Any, **more: Any) -> Problem:
@@ -63,10 +65,17 @@ def hires() -> Case:
         bind = k7 * g * v
         last = bind - (k2 + k8 + k9) * u
         return jnp.stack(
-            [0.0007 - k1 * a + k2 * b + k6 * c, k1 * a - (k2 + k3) * b, k2 * d + k5 * e - (k1 + k6) * c,
-             k3 * b + k1 * c - (k2 + k4) * d, k2 * (g + u) - (k1 + k5) * e,
-             k8 * d + k1 * e + k8 * u - k2 * g - bind, last, -last]
-        )  # fmt: skip
+            [
+                0.0007 - k1 * a + k2 * b + k6 * c,
+                k1 * a - (k2 + k3) * b,
+                k2 * d + k5 * e - (k1 + k6) * c,
+                k3 * b + k1 * c - (k2 + k4) * d,
+                k2 * (g + u) - (k1 + k5) * e,
+                k8 * d + k1 * e + k8 * u - k2 * g - bind,
+                last,
+                -last,
+            ]
+        )
 
     x0 = np.array([1.0, 0, 0, 0, 0, 0, 0, 0.0057])
     return Case("hires", linear_implicit(8, np.ones(8), f, 8), 0.0, 321.8122, x0, _ref("hires"), atol=1e-14)
@@ -86,9 +95,17 @@ def medakzo(cells: int = 200) -> Case:
 
     x0 = np.tile([0.0, 1.0], cells)
     return Case(
-        "medakzo", linear_implicit(2 * cells, np.ones(2 * cells), f, 2 * cells), 0.0, 20.0, x0, _ref("medakzo"),
-        atol=1e-11, kinks=(5.0,), parameters=lambda a, b: 2.0 if b <= 5 else 0.0, floor=1e-7,
-    )  # fmt: skip
+        "medakzo",
+        linear_implicit(2 * cells, np.ones(2 * cells), f, 2 * cells),
+        0.0,
+        20.0,
+        x0,
+        _ref("medakzo"),
+        atol=1e-11,
+        kinks=(5.0,),
+        parameters=lambda a, b: 2.0 if b <= 5 else 0.0,
+        floor=1e-7,
+    )
 
 
 def robertson() -> Case:
@@ -116,9 +133,15 @@ def chemakzo() -> Case:
         r1, r2, r3, r4 = 18.7 * a**4 * root, 0.58 * c * d, 0.58 / 34.4 * a * e, 0.09 * a * d * d
         r5, inflow = 0.42 * g * g * root, 3.3 * (0.9 / 737.0 - b)
         return jnp.stack(
-            [-2 * r1 + r2 - r3 - r4, -0.5 * r1 - r4 - 0.5 * r5 + inflow, r1 - r2 + r3, -r2 + r3 - 2 * r4,
-             r2 - r3 + r5, 115.83 * a * d - g]
-        )  # fmt: skip
+            [
+                -2 * r1 + r2 - r3 - r4,
+                -0.5 * r1 - r4 - 0.5 * r5 + inflow,
+                r1 - r2 + r3,
+                -r2 + r3 - 2 * r4,
+                r2 - r3 + r5,
+                115.83 * a * d - g,
+            ]
+        )
 
     x0 = np.array([0.444, 0.00123, 0.0, 0.007, 0.0, 115.83 * 0.444 * 0.007])
     return Case(
@@ -140,13 +163,28 @@ def transamp() -> Case:
     def residual(t, y, yd, p):
         ue = 0.1 * jnp.sin(200 * jnp.pi * t)
         i1, i2 = (1e-6 * jnp.expm1((y[a] - y[a + 1]) / 0.026) for a in (1, 4))
-        out = [(y[0] - ue) / r0, y[1] / r + (y[1] - ub) / r + 0.01 * i1, y[2] / r - i1, (y[3] - ub) / r + 0.99 * i1,
-               y[4] / r + (y[4] - ub) / r + 0.01 * i2, y[5] / r - i2, (y[6] - ub) / r + 0.99 * i2, y[7] / r]  # fmt: skip
+        out = [
+            (y[0] - ue) / r0,
+            y[1] / r + (y[1] - ub) / r + 0.01 * i1,
+            y[2] / r - i1,
+            (y[3] - ub) / r + 0.99 * i1,
+            y[4] / r + (y[4] - ub) / r + 0.01 * i2,
+            y[5] / r - i2,
+            (y[6] - ub) / r + 0.99 * i2,
+            y[7] / r,
+        ]
         return jnp.stack(
-            [capacity[0] * (yd[0] - yd[1]) + out[0], capacity[1] * yd[2] + out[2],
-             capacity[2] * (yd[3] - yd[4]) + out[3], capacity[3] * yd[5] + out[5],
-             capacity[4] * (yd[6] - yd[7]) + out[6], out[0] + out[1], out[3] + out[4], out[6] + out[7]]
-        )  # fmt: skip
+            [
+                capacity[0] * (yd[0] - yd[1]) + out[0],
+                capacity[1] * yd[2] + out[2],
+                capacity[2] * (yd[3] - yd[4]) + out[3],
+                capacity[3] * yd[5] + out[5],
+                capacity[4] * (yd[6] - yd[7]) + out[6],
+                out[0] + out[1],
+                out[3] + out[4],
+                out[6] + out[7],
+            ]
+        )
 
     x0 = np.array([0.0, ub / 2, ub / 2, ub, ub / 2, ub / 2, ub, 0.0])
     return Case("transamp", Problem(residual, 8, 5), 0.0, 0.2, x0, _ref("transamp"), atol=1e-10)
@@ -181,9 +219,16 @@ def jay() -> Case:
     problem = Problem(residual, 3, 2, integrals=[False, False, True])
     end = np.exp(np.array([1.0, -2.0, 2.0]))
     return Case(
-        "jay", problem, 0.0, 1.0, np.array([1.0, 1.0, 0.0]), end, atol=1e-10,
-        listed=lambda x, xdot: np.append(x[:2], xdot[2]), states=2,
-    )  # fmt: skip
+        "jay",
+        problem,
+        0.0,
+        1.0,
+        np.array([1.0, 1.0, 0.0]),
+        end,
+        atol=1e-10,
+        listed=lambda x, xdot: np.append(x[:2], xdot[2]),
+        states=2,
+    )
 
 
 def heat_exchanger(nodes: int = 80) -> Case:
@@ -197,18 +242,31 @@ def heat_exchanger(nodes: int = 80) -> Case:
         a_up = jnp.concatenate([inlet[None], a[:-1]])
         b_up = jnp.concatenate([b[1:], jnp.full(1, 310.0)])
         return jnp.concatenate(
-            [flow * 4200 * (a_up - a) + qa, 4200 * (b_up - b) - qb, qb - qa,
-             qa - (w - 0.5 * (a_up + a)) * 400 * length, qb - (0.5 * (b_up + b) - w) * 1000 * length]
-        )  # fmt: skip
+            [
+                flow * 4200 * (a_up - a) + qa,
+                4200 * (b_up - b) - qb,
+                qb - qa,
+                qa - (w - 0.5 * (a_up + a)) * 400 * length,
+                qb - (0.5 * (b_up + b) - w) * 1000 * length,
+            ]
+        )
 
     mass = np.repeat([heat, heat, wall, 0.0, 0.0], k)
     # All temperatures are 300 K, but the inlet of the second flow is at 310 K.
     x0 = np.concatenate([np.full(3 * k, 300.0), np.zeros(2 * k)])
     x0[-1] = 5.0 * 1000 * length
     return Case(
-        "heat_exchanger", linear_implicit(5 * k, mass, f, 3 * k), 0.0, 20.0, x0, _ref("heat_exchanger"), atol=1e-7,
-        kinks=(8.0, 15.0), parameters=lambda a, b: (300.0 if b <= 8 else 301.0, 1.0 if b <= 15 else 1.1), floor=1.0,
-    )  # fmt: skip
+        "heat_exchanger",
+        linear_implicit(5 * k, mass, f, 3 * k),
+        0.0,
+        20.0,
+        x0,
+        _ref("heat_exchanger"),
+        atol=1e-7,
+        kinks=(8.0, 15.0),
+        parameters=lambda a, b: (300.0 if b <= 8 else 301.0, 1.0 if b <= 15 else 1.1),
+        floor=1.0,
+    )
 
 
 def _ref(name: str) -> np.ndarray:
@@ -221,9 +279,16 @@ def pendulum() -> Case:
 
     problem = mechanism(2, 1, lambda q: jnp.eye(2), lambda t, q, v: jnp.array([0.0, -9.81]), constraint)
     return Case(
-        "pendulum", problem, 0.0, 10.0, np.array([-1.0, 0, 0, 0, 0, 0]), _ref("pendulum"), atol=1e-9,
-        listed=lambda x, xdot: np.append(x[:4], xdot[4]), states=4,
-    )  # fmt: skip
+        "pendulum",
+        problem,
+        0.0,
+        10.0,
+        np.array([-1.0, 0, 0, 0, 0, 0]),
+        _ref("pendulum"),
+        atol=1e-9,
+        listed=lambda x, xdot: np.append(x[:4], xdot[4]),
+        states=4,
+    )
 
 
 def caraxis() -> Case:
@@ -244,9 +309,16 @@ def caraxis() -> Case:
     problem = mechanism(4, 2, lambda q: 5e-4 * jnp.eye(4), force, constraint, sign=-1.0)
     x0 = np.array([0.0, 0.5, 1.0, 0.5, -0.5, 0.0, -0.5, 0.0, 0, 0, 0, 0])
     return Case(
-        "caraxis", problem, 0.0, 3.0, x0, _ref("caraxis"), atol=1e-9,
-        listed=lambda x, xdot: np.concatenate([x[:8], xdot[8:10]]), states=8,
-    )  # fmt: skip
+        "caraxis",
+        problem,
+        0.0,
+        3.0,
+        x0,
+        _ref("caraxis"),
+        atol=1e-9,
+        listed=lambda x, xdot: np.concatenate([x[:8], xdot[8:10]]),
+        states=8,
+    )
 
 
 def all_cases() -> list[Case]:
@@ -254,6 +326,18 @@ def all_cases() -> list[Case]:
     from .circuits import nand, water
 
     return [
-        hires(), medakzo(), nand(), robertson(), chemakzo(), transamp(), brenan(), kvaerno(), heat_exchanger(),
-        jay(), water(), caraxis(), andrews(), pendulum(),
-    ]  # fmt: skip
+        hires(),
+        medakzo(),
+        nand(),
+        robertson(),
+        chemakzo(),
+        transamp(),
+        brenan(),
+        kvaerno(),
+        heat_exchanger(),
+        jay(),
+        water(),
+        caraxis(),
+        andrews(),
+        pendulum(),
+    ]
