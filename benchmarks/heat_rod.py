@@ -20,8 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from modia_py.solvers import Problem, solve
 
-OURS = (1e-3, 1e-4, 1e-5)
-IDA = (1e-5, 1e-6, 1e-7)
+OURS = (1e-3, 3e-4, 1e-4, 1e-5)
+IDA = (1e-5, 1e-6)
 
 
 def rod(n: int) -> Problem:
