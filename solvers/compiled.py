@@ -18,10 +18,12 @@ from .attempt import Method, Tables
 from .choose_solver import ChosenSolver, choose_solver
 from .crossings import sides_at
 from .formula import FORMULAS
-from .jacobian import Pattern, find_pattern, gather_tables, matrix_values
+from .jacobian import Pattern, fd_rows, find_pattern, gather_tables, matrix_values
+from .linear import LinearSolver
 from .loop import run_chunk
 from .output import evaluate
 from .problem import Problem, kinds
+from .state import State, error_weights, first_step, start_state
 from .step import predict
 
 
@@ -35,7 +37,8 @@ class CompiledProblem:
     run: Callable[..., Any]
     values: Callable[..., Any]
     evaluate: Callable[..., Any]
-    sides: Callable[..., Any]
+    first: Callable[..., Any]
+    begin: Callable[..., Any]
 
     def values_for_next_attempt(self, state: Any, settings: Any, p: Any) -> jax.Array:
         """The matrix the next attempt will use."""
@@ -43,6 +46,34 @@ class CompiledProblem:
         c = state.h / jnp.asarray(self.method.formula.leading)[state.order]
         t = jnp.minimum(state.t + state.h, settings.t_end)
         return self.values(self.tables.gather, t, at.x, at.xdot, p, c)
+
+
+def _first(
+    problem: Problem, settings: Any, t: Any, x: jax.Array, xdot: jax.Array, p: Any
+) -> tuple[jax.Array, jax.Array]:
+    """The residual at a start, and the step to begin with."""
+    h = first_step(settings.t_end - t, xdot, error_weights(x, settings), settings.rtol, settings.max_step)
+    return problem.residual(t, x, xdot, p), h
+
+
+def _begin(
+    problem: Problem,
+    solver: LinearSolver,
+    tables: Any,
+    settings: Any,
+    t: Any,
+    x: jax.Array,
+    xdot: jax.Array,
+    p: Any,
+    h: Any,
+    factors: Any,
+    residual: jax.Array,
+) -> tuple[State, jax.Array]:
+    """The state at a start, and by how many tolerances x is off the constraints."""
+    constraints = jnp.where(fd_rows(problem), 0.0, residual)
+    shift = solver.solve(tables, factors, constraints)
+    state = start_state(t, x, xdot, h, factors, sides_at(problem, t, x, xdot, p))
+    return state, jnp.max(jnp.abs(shift) * error_weights(x, settings))
 
 
 def pattern_of(problem: Problem, p: Any) -> Pattern:
@@ -89,6 +120,7 @@ def compile_problem(
         run=jax.jit(partial(run_chunk, method, every_step)),
         values=values,
         evaluate=jax.jit(evaluate),
-        sides=jax.jit(partial(sides_at, problem)),
+        first=jax.jit(partial(_first, problem)),
+        begin=jax.jit(partial(_begin, problem, chosen.solver)),
     )
     return kept[key]

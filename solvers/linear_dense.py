@@ -23,9 +23,10 @@ class DenseSolver:
     def __init__(self, pattern: Pattern):
         self.size = pattern.size
         self.tables = jnp.asarray(pattern.rows), jnp.asarray(pattern.columns)
+        self._factor = jax.jit(self.factor)
 
     def prepare(self, values: jax.Array) -> DenseFactors:
-        return self.factor(self.tables, values, None)
+        return self._factor(self.tables, values, None)
 
     def factor(self, tables: Any, values: jax.Array, old: Any) -> DenseFactors:
         matrix = jnp.zeros((self.size, self.size)).at[tables].set(values, unique_indices=True)

@@ -24,20 +24,20 @@ from .linear import SingularMatrix
 from .loop import as_running
 from .problem import Problem
 from .solution import Crossing, Solution, Statistics
-from .state import Settings, State, error_weights, first_step, make_settings, start_state
+from .state import Settings, State, make_settings
 from .status import Status
 
 CHUNK_BYTES = 64e6
 CHUNK_ROWS = 1024
 """A chunk of output has at most so many rows, and for large problems only as many as fit in CHUNK_BYTES."""
 CHUNK_SECONDS = 0.3
-FIRST_CHUNK = 200
-"""Attempts in the first chunk, before it is known how long one takes."""
+FIRST_CHUNK = 2e7
+"""Attempts in the first chunk times unknowns, before it is known how long an attempt takes."""
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""
 
-INCONSISTENT = 1e3
-"""Violation of the constraints at the start, in units of the tolerance, that is no longer taken for
+INCONSISTENT = 1e5
+"""Violation of the constraints at the start, in units of the error of a step, that is no longer taken for
 rounded data."""
 
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
@@ -126,7 +126,7 @@ class _Run:
         self.detail = ""
         self.crossings: list[Crossing] = []
         self.chunks = self.pivots_renewed = 0
-        self.attempts_per_chunk = FIRST_CHUNK
+        self.attempts_per_chunk = int(np.clip(FIRST_CHUNK / problem.size, 20, 2000))
         self.t_last, self.x_last = request.t0, np.asarray(request.x0)
         self.xdot_last = np.full(problem.size, np.nan)
         self.began = time.perf_counter()
@@ -153,26 +153,26 @@ class _Run:
                 return found.status, None
             xdot = jnp.asarray(found.xdot)
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
-        first = self.problem.residual(t, x, xdot, request.p)
-        if not bool(jnp.all(jnp.isfinite(first))):
+        first, h = compiled.first(self.settings, t, x, xdot, request.p)
+        if not np.all(np.isfinite(np.asarray(first))):
             rows = np.flatnonzero(~np.isfinite(np.asarray(first)))[:10]
             self.detail = f"Rows {rows.tolist()} of the residual are not finite at the start."
             return Status.NON_FINITE, None
-        h = self._first_step(t, x, xdot, restarted)
+        h = self._first_step(t, float(h), restarted)
         values = compiled.values(compiled.tables.gather, t, x, xdot, request.p, h)
         try:
             factors = compiled.chosen.solver.prepare(values)
         except SingularMatrix:
             return self._singular(t, x, xdot, h)
-        off = self._inconsistency(factors, first, x)
-        if off is not None:
-            self.detail = off
-            return Status.INCONSISTENT, None
-        counters, attempts = (
-            (None, None) if self.state is None else (self.state.counters, self.state.attempts)
+        start, off = compiled.begin(
+            compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first
         )
-        sides = compiled.sides(t, x, xdot, request.p)
-        self.state = start_state(t, x, xdot, h, factors, sides, counters, attempts)
+        if float(off) > INCONSISTENT:
+            self.detail = _off_constraints(self.problem, first, float(off))
+            return Status.INCONSISTENT, None
+        if self.state is not None:
+            start = start._replace(counters=self.state.counters, attempts=self.state.attempts)
+        self.state = start
         if self.every_step:
             self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
         try:
@@ -180,27 +180,10 @@ class _Run:
         except KeyboardInterrupt:
             return Status.INTERRUPTED, None
 
-    def _first_step(self, t: float, x: jax.Array, xdot: jax.Array, restarted: bool) -> float:
+    def _first_step(self, t: float, h: float, restarted: bool) -> float:
         if self.request.initial_step is not None:
             return min(self.request.initial_step, self.request.t1 - t)
-        settings = self.settings
-        h = first_step(
-            self.request.t1 - t, xdot, error_weights(x, settings), settings.rtol, settings.max_step
-        )
-        return float(h) * (RESTART_FACTOR if restarted else 1.0)
-
-    def _inconsistency(self, factors: Any, residual: jax.Array, x: jax.Array) -> str | None:
-        """A sentence about constraint rows that are violated by more than INCONSISTENT tolerances."""
-        solver, is_fd = self.compiled.chosen.solver, self.problem.row_flags
-        constraints = jnp.where(is_fd, 0.0, residual)
-        shift = solver.solve(self.compiled.tables.solver, factors, -constraints)
-        request = self.request
-        size = jnp.max(jnp.abs(shift) / (request.rtol * jnp.abs(x) + request.atol))
-        if not bool(size > INCONSISTENT):
-            return None
-        off = np.abs(np.asarray(constraints))
-        rows = np.flatnonzero(off > 1e-3 * off.max())[:10].tolist()
-        return f"Rows {rows} are off; to satisfy them, x has to move by {float(size):.2g} tolerances."
+        return h * (RESTART_FACTOR if restarted else 1.0)
 
     def _go_on(self) -> tuple[Status, Crossing | None]:
         while True:
@@ -221,8 +204,8 @@ class _Run:
         compiled, request, state = self.compiled, self.request, self.state
         assert state is not None
         began = time.perf_counter()
-        times = jnp.asarray(self._next_times())
-        arguments = self.settings, request.p, state, times, jnp.asarray(self.attempts_per_chunk, jnp.int32)
+        times = self._next_times()
+        arguments = self.settings, request.p, state, times, np.asarray(self.attempts_per_chunk, np.int32)
         try:
             state, buffer = compiled.run(compiled.tables, *arguments)
             jax.block_until_ready(state)
@@ -240,7 +223,7 @@ class _Run:
         x, xdot = compiled.evaluate(state, state.reached)
         self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
         rows = int(buffer.rows)
-        self._keep(*(np.asarray(part[:rows]) for part in (buffer.times, buffer.x, buffer.xdot)))
+        self._keep(*(np.asarray(part)[:rows] for part in (buffer.times, buffer.x, buffer.xdot)))
         return Status(int(state.status))
 
     def _zero_pivot(self) -> Status:
@@ -349,6 +332,12 @@ class _Run:
             linear_solver=str(self.compiled.chosen),
             crossings=tuple(self.crossings),
         )
+
+
+def _off_constraints(problem: Problem, residual: Any, size: float) -> str:
+    off = np.where(problem.row_flags, 0.0, np.abs(np.asarray(residual)))
+    rows = np.flatnonzero(off > 1e-3 * off.max())[:10].tolist()
+    return f"Rows {rows} are off; to satisfy them, x has to move by {size:.2g} tolerances of a step."
 
 
 def _settings(request: Request, compiled: CompiledProblem) -> Settings:

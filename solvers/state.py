@@ -24,13 +24,13 @@ to the tolerance, steps have to be stricter where the tolerance is."""
 class Settings(NamedTuple):
     """Numbers of one run; changing them compiles nothing anew."""
 
-    t_end: jax.Array
-    rtol: jax.Array
-    atol: jax.Array
+    t_end: Any
+    rtol: Any
+    atol: Any
     """One for each element of x; infinite where an element is not tested."""
-    max_step: jax.Array
-    max_steps: jax.Array
-    max_order: jax.Array
+    max_step: Any
+    max_steps: Any
+    max_order: Any
 
 
 def make_settings(
@@ -39,12 +39,12 @@ def make_settings(
     """The settings of a run from the tolerances of its result."""
     strictness = STRICTNESS * (1e-6 / rtol) ** STRICTNESS_EXPONENT
     return Settings(
-        t_end=jnp.asarray(t_end, float),
-        rtol=jnp.asarray(rtol / strictness),
-        atol=jnp.where(integrals, jnp.inf, jnp.asarray(atol) / strictness),
-        max_step=jnp.asarray(max_step, float),
-        max_steps=jnp.asarray(max_steps, jnp.int32),
-        max_order=jnp.asarray(max_order, jnp.int32),
+        t_end=t_end,
+        rtol=np.asarray(rtol / strictness),
+        atol=np.where(integrals, np.inf, np.asarray(atol) / strictness),
+        max_step=np.asarray(max_step, float),
+        max_steps=np.asarray(max_steps, np.int32),
+        max_order=np.asarray(max_order, np.int32),
     )
 
 
