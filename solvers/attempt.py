@@ -30,7 +30,7 @@ SHRINK_AFTER_NEWTON = 0.25
 FAILURES_UNTIL_RESTART = 3
 SMALLEST_STEP = 16.0
 """In units of rounding of t."""
-SMALLEST_STEP_OF_ALL = 1e-25
+SMALLEST_STEP_OF_ALL = 1e-40
 """In units of the last time, for steps at t = 0, where nothing is rounded."""
 
 

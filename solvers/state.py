@@ -37,7 +37,7 @@ def make_settings(
     t_end: Any, rtol: Any, atol: Any, integrals: np.ndarray, max_step: Any, max_steps: int, max_order: int
 ) -> Settings:
     """The settings of a run from the tolerances of its result."""
-    strictness = STRICTNESS * (1e-6 / rtol) ** STRICTNESS_EXPONENT
+    strictness = STRICTNESS * max(1.0, 1e-6 / rtol) ** STRICTNESS_EXPONENT
     return Settings(
         t_end=t_end,
         rtol=np.asarray(rtol / strictness),
