@@ -1,1 +1,28 @@
-"""Numerics: residual functions written in JAX in, trajectories out. No expressions here."""
+"""Numerics: residual functions written in JAX in, trajectories out. No expressions here.
+
+problem = Problem(residual, size, differential_rows)        0 = F(t, x, xdot, p), special index-1 form
+start = consistent_start(problem, t0, x_guess, p)           or impulse_start
+solution = solve(problem, t0, t1, start.x, start.xdot, p)
+"""
+
+from .initialize import Start, consistent_start, consistent_xdot, impulse_start
+from .integrate import Trajectory, make_trajectory
+from .problem import Problem
+from .solution import Crossing, Solution, Statistics
+from .solve import solve
+from .status import Status
+
+__all__ = [
+    "Crossing",
+    "Problem",
+    "Solution",
+    "Start",
+    "Statistics",
+    "Status",
+    "Trajectory",
+    "consistent_start",
+    "consistent_xdot",
+    "impulse_start",
+    "make_trajectory",
+    "solve",
+]

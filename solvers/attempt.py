@@ -1,0 +1,276 @@
+"""One attempt at a step: renew the matrix if needed, predict, correct, estimate; accept or reject.
+
+Accepted, the state moves on; rejected, it keeps its time and gets a smaller step, or the same step with a
+new matrix. Both cases are one linear map of the differences, so that nothing large is copied or chosen
+between.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .coefficients import ADVANCE, DIFFERENCES
+from .formula import Formula
+from .jacobian import Gather, fd_rows, matrix_values
+from .linear import GOOD_ENOUGH, LinearSolver, probe_error
+from .newton import MAX_ITERATIONS, UNKNOWN_RATE, Correction, correct
+from .problem import Problem
+from .state import Counters, Matrix, Settings, State, error_weights
+from .status import Status
+from .step import Choice, Prediction, choose, estimate, predict, rescale_matrix, shrink_factor
+
+LARGEST_CHANGE_OF_C = 0.2
+"""Relative change of c up to which a matrix is kept."""
+LARGEST_AGE = 50
+"""Accepted steps for which a matrix is kept."""
+SHRINK_AFTER_NEWTON = 0.25
+FAILURES_UNTIL_RESTART = 3
+SMALLEST_STEP = 16.0
+"""In units of rounding of t."""
+SMALLEST_STEP_OF_ALL = 1e-40
+"""In units of the last time, for steps at t = 0, where nothing is rounded."""
+
+
+class Method(NamedTuple):
+    """What is fixed when the loop is compiled."""
+
+    problem: Problem
+    solver: LinearSolver
+    directions: int
+    formula: Formula
+
+
+class Tables(NamedTuple):
+    """Large constant arrays, arguments of the compiled loop."""
+
+    gather: Gather
+    solver: Any
+
+
+class Renewal(NamedTuple):
+    matrix: Matrix
+    usable: jax.Array
+    finite: jax.Array
+    renewed: jax.Array
+
+
+def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: State) -> State:
+    """One attempt at a step of size h from t."""
+    prediction = predict(state.differences, state.order, state.h)
+    remaining = settings.t_end - state.t
+    t_new = jnp.where(state.h >= remaining, settings.t_end, state.t + state.h)
+    c = state.h / jnp.asarray(method.formula.leading)[state.order]
+    weights = error_weights(state.x, settings)
+
+    renewal = renew_matrix(method, tables, p, state, t_new, prediction, c)
+    matrix = renewal.matrix
+    correction = correct(
+        method.problem, method.solver, tables.solver, matrix.factors,
+        t_new, prediction, p, c, weights, matrix.rate, renewal.usable, state.order == 1,
+    )  # fmt: skip
+    error = estimate(correction.d, state.order, weights, method.formula)
+    accepted = renewal.usable & correction.converged & (error <= 1.0)
+
+    # With old pivots nothing is learned about the step: outside, pivots are renewed, and it is tried again.
+    ask_for_pivots = (
+        renewal.renewed & renewal.finite & ~renewal.usable & ~matrix.pivots_are_new
+        if method.solver.keeps_pivots
+        else jnp.zeros((), bool)
+    )
+    choice = jax.lax.cond(
+        accepted & (state.equal_steps >= state.order),
+        lambda: choose(
+            state.differences, correction.d, state.order, error, weights, method.formula, settings.max_order
+        ),
+        lambda: _repeat_or_shrink(state, renewal, correction, error, accepted, ask_for_pivots),
+    )
+    h_new, factor = _fit(
+        choice.factor, state.h, jnp.where(accepted, settings.t_end - t_new, remaining), settings
+    )
+    changed = (factor != 1.0) | (choice.order != state.order)
+
+    restart = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_RESTART)
+    shift = jax.lax.cond(
+        restart,
+        lambda: _project(method, tables, p, state, matrix.factors),
+        lambda: jnp.zeros_like(state.xdot),
+    )
+    differences = _move(state, correction.d, accepted, choice.order, factor, restart, shift)
+    moved = state._replace(
+        t=jnp.where(accepted, t_new, state.t),
+        h=h_new,
+        order=choice.order,
+        equal_steps=jnp.where(changed, 0, state.equal_steps + accepted),
+        differences=differences,
+        xdot=jnp.where(accepted, prediction.xdot + correction.d / c, state.xdot),
+        matrix=_judge_matrix(matrix, renewal, correction, accepted),
+        failures=jnp.where(accepted, 0, state.failures + (correction.converged & ~accepted)),
+        attempts=state.attempts + 1,
+        reached=jnp.where(accepted, t_new, state.reached),
+        counters=_count(state, renewal, correction, accepted, method.directions),
+    )
+    status = _status(moved, settings, accepted, renewal, correction)
+    return moved._replace(status=jnp.where(ask_for_pivots, Status.NEW_PIVOTS, status).astype(jnp.int32))
+
+
+def renew_matrix(
+    method: Method, tables: Tables, p: Any, state: State, t: jax.Array, at: Prediction, c: jax.Array
+) -> Renewal:
+    """A new matrix at the predicted values, where the old one is too old, too slow or too far from c."""
+    old = state.matrix
+    needed = (
+        old.outdated
+        | (old.age >= LARGEST_AGE)
+        | (jnp.abs(c - old.c) > LARGEST_CHANGE_OF_C * jnp.abs(old.c))
+    )
+
+    def renew(factors: Any) -> tuple[Any, jax.Array, jax.Array]:
+        values = matrix_values(method.problem, method.directions, tables.gather, t, at.x, at.xdot, p, c)
+        finite = jnp.all(jnp.isfinite(values))
+        factors = method.solver.factor(tables.solver, values, factors)
+        probe = probe_error(method.solver, tables.solver, factors, method.problem, t, at.x, at.xdot, p, c)
+        return factors, finite & (probe <= GOOD_ENOUGH), finite
+
+    yes = jnp.ones((), bool)
+    factors, usable, finite = jax.lax.cond(needed, renew, lambda factors: (factors, yes, yes), old.factors)
+    matrix = Matrix(
+        factors=factors,
+        c=jnp.where(needed, c, old.c),
+        age=jnp.where(needed, 0, old.age),
+        rate=jnp.where(needed, UNKNOWN_RATE, old.rate),
+        outdated=~usable,
+        pivots_are_new=old.pivots_are_new,
+    )
+    return Renewal(matrix, usable, finite, needed)
+
+
+def _repeat_or_shrink(
+    state: State,
+    renewal: Renewal,
+    correction: Correction,
+    error: jax.Array,
+    accepted: jax.Array,
+    ask_for_pivots: jax.Array,
+) -> Choice:
+    """No change after an early accepted step; after a failure a smaller step, unless only the matrix was
+    old."""
+    matrix_was_old = ~correction.converged & ~renewal.renewed | ask_for_pivots
+    after_failure = jnp.where(
+        correction.converged,
+        shrink_factor(error, state.order),
+        jnp.where(matrix_was_old, 1.0, SHRINK_AFTER_NEWTON),
+    )
+    too_often = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_RESTART)
+    return Choice(
+        order=jnp.where(too_often, 1, state.order), factor=jnp.where(accepted, 1.0, after_failure)
+    )
+
+
+def _fit(
+    factor: jax.Array, h: jax.Array, remaining: jax.Array, settings: Settings
+) -> tuple[jax.Array, jax.Array]:
+    """The next step size within the limits: it meets the end exactly, and not with a sliver before it."""
+    wanted = jnp.minimum(factor * h, settings.max_step)
+    fitted = jnp.where(
+        wanted >= remaining * (1 - 1e-10),
+        remaining,
+        jnp.where(wanted > 0.5 * remaining * (1 + 1e-10), 0.5 * remaining, wanted),
+    )
+    fitted = jnp.where(remaining > 0, fitted, wanted)
+    return fitted, jnp.where(fitted == h, 1.0, fitted / h)
+
+
+def _move(
+    state: State,
+    d: jax.Array,
+    accepted: jax.Array,
+    order: jax.Array,
+    factor: jax.Array,
+    restart: jax.Array,
+    shift: jax.Array,
+) -> jax.Array:
+    """The differences after the attempt: matrix @ [D; v], and x moved by a shift.
+
+    Accepted, v is the correction. At a restart only x and v = h * xdot are left: a past that has misled the
+    predictor three times is forgotten, its slope included.
+    """
+    stay = jnp.eye(DIFFERENCES, DIFFERENCES + 1)
+    begin = jnp.zeros((DIFFERENCES, DIFFERENCES + 1)).at[0, 0].set(1.0).at[1, DIFFERENCES].set(1.0)
+    matrix = jnp.where(accepted, jnp.asarray(ADVANCE)[state.order], jnp.where(restart, begin, stay))
+    matrix = jax.lax.cond(
+        (factor == 1.0) | restart, lambda m: m, lambda m: rescale_matrix(factor, order) @ m, matrix
+    )
+    # A rejected correction may not be finite, and zero times NaN is NaN: it must not get here.
+    v = jnp.where(accepted, d, factor * state.h * state.xdot)
+    first_row = jnp.eye(DIFFERENCES, 1)
+    return matrix[:, :DIFFERENCES] @ state.differences + matrix[:, DIFFERENCES:] * v + first_row * shift
+
+
+def _project(method: Method, tables: Tables, p: Any, state: State, factors: Any) -> jax.Array:
+    """The move of x onto the constraints.
+
+    Newton's iteration may stop just before a kink and leave an algebraic variable on the wrong branch. No
+    step is then small enough, because its correction does not shrink with the step. Md shift = 0:
+    differential variables stay.
+    """
+    residual = method.problem.residual(state.t, state.x, state.xdot, p)
+    shift = method.solver.solve(tables.solver, factors, jnp.where(fd_rows(method.problem), 0.0, -residual))
+    return jnp.where(jnp.all(jnp.isfinite(shift)), shift, 0.0)
+
+
+def _judge_matrix(matrix: Matrix, renewal: Renewal, correction: Correction, accepted: jax.Array) -> Matrix:
+    """Remember the rate of convergence; a slow or failed iteration asks for a new matrix."""
+    slow = ~renewal.renewed & (correction.iteration >= MAX_ITERATIONS - 1)
+    return matrix._replace(
+        age=matrix.age + accepted,
+        rate=jnp.where(correction.converged, correction.rate, UNKNOWN_RATE),
+        outdated=~renewal.usable | slow | ~correction.converged,
+        pivots_are_new=matrix.pivots_are_new & ~accepted,
+    )
+
+
+def _status(
+    moved: State, settings: Settings, accepted: jax.Array, renewal: Renewal, correction: Correction
+) -> jax.Array:
+    cause = jnp.where(
+        ~renewal.finite | ~correction.finite,
+        Status.NON_FINITE,
+        jnp.where(
+            ~renewal.usable,
+            Status.SINGULAR,
+            jnp.where(correction.converged, Status.ERROR_TEST, Status.NEWTON),
+        ),
+    )
+    rounding = jnp.finfo(moved.t.dtype).eps * jnp.abs(moved.t)
+    smallest = jnp.maximum(SMALLEST_STEP * rounding, SMALLEST_STEP_OF_ALL * jnp.abs(settings.t_end))
+    too_small = ~accepted & (moved.h < smallest)
+    too_many = moved.attempts >= settings.max_steps
+    return jnp.where(
+        moved.t >= settings.t_end,
+        Status.SUCCESS,
+        jnp.where(too_small, cause, jnp.where(too_many, Status.MAX_STEPS, Status.RUNNING)),
+    )
+
+
+def _count(
+    state: State, renewal: Renewal, correction: Correction, accepted: jax.Array, directions: int
+) -> Counters:
+    was = state.counters
+    not_finite = ~renewal.finite | ~correction.finite
+    singular = ~renewal.usable & ~not_finite
+    newton = renewal.usable & ~correction.converged & ~not_finite & renewal.renewed
+    return Counters(
+        steps=was.steps + accepted,
+        rejected_error=was.rejected_error + (correction.converged & ~accepted),
+        rejected_newton=was.rejected_newton + newton,
+        rejected_non_finite=was.rejected_non_finite + not_finite,
+        rejected_singular=was.rejected_singular + singular,
+        residuals=was.residuals + correction.iteration,
+        jacobians=was.jacobians + renewal.renewed,
+        factorizations=was.factorizations + renewal.renewed,
+        solves=was.solves + correction.iteration + renewal.renewed,
+        order_histogram=was.order_histogram.at[state.order].add(accepted),
+    )

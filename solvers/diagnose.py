@@ -1,0 +1,68 @@
+"""Which rows and columns make a matrix singular."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+from .jacobian import C_ZERO, Pattern, gather_tables, matrix_values
+from .problem import Problem
+
+DENSE_UP_TO = 1500
+AT_MOST = 12
+"""Indices that are named."""
+
+
+def describe_singularity(
+    problem: Problem, pattern: Pattern, t: float, x: jax.Array, xdot: jax.Array, p: Any, c: float
+) -> str:
+    """A sentence that names the rows and the columns that are involved, by index.
+
+    Looked at is the limit of the matrix for c -> 0, which is regular in the special form; if it is, the
+    matrix for c.
+    """
+    gather = gather_tables(pattern)
+    for step, name in ((C_ZERO, "for small steps"), (c, f"for c = {c:.3g}")):
+        values = matrix_values(problem, pattern.directions, gather, t, x, xdot, p, jnp.asarray(step))
+        matrix = sparse.csr_array(
+            (np.asarray(values), (pattern.rows, pattern.columns)), shape=(pattern.size,) * 2
+        )
+        rows, columns = singular_part(matrix)
+        if len(rows) or len(columns):
+            return (
+                f"At t = {t:g} the matrix {name} is singular: rows {_indices(rows)} are dependent, "
+                f"columns {_indices(columns)} are not determined."
+            )
+    return f"At t = {t:g} the matrix is close to singular; no rows could be singled out."
+
+
+def singular_part(matrix: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a left and columns of a right null vector; empty if the matrix is regular."""
+    nonzero = sparse.csr_array(matrix)
+    nonzero.data = np.where(np.isfinite(nonzero.data), nonzero.data, 0.0)
+    nonzero.eliminate_zeros()
+    match = maximum_bipartite_matching(sparse.csr_matrix(nonzero), perm_type="column")
+    if np.any(match < 0):
+        return np.flatnonzero(match < 0), np.setdiff1d(np.arange(matrix.shape[1]), match)
+    if matrix.shape[0] > DENSE_UP_TO:
+        return np.zeros(0, int), np.zeros(0, int)
+    dense = nonzero.toarray()
+    dense /= np.abs(dense).max(axis=1, keepdims=True)
+    left, singular_values, right = np.linalg.svd(dense)
+    if singular_values[-1] > 1e-13 * singular_values[0]:
+        return np.zeros(0, int), np.zeros(0, int)
+    involved = [
+        np.flatnonzero(np.abs(vector) > 1e-6 * np.abs(vector).max()) for vector in (left[:, -1], right[-1])
+    ]
+    return involved[0], involved[1]
+
+
+def _indices(found: np.ndarray) -> str:
+    return f"{found[:AT_MOST].tolist()}" + (
+        f" and {len(found) - AT_MOST} more" if len(found) > AT_MOST else ""
+    )

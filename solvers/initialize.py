@@ -1,0 +1,105 @@
+"""Consistent start values.
+
+- `consistent_xdot`: xdot for given x, from fd(t, x, xdot) = 0 and the derivative of the constraints,
+  dfc/dx xdot + dfc/dt = 0: a system with the regular matrix of the special form.
+- `consistent_start`: the x nearest to the given one, with some elements fixed, that satisfies fc(t, x) =
+  0; then xdot.
+- `impulse_start`: the given x is a left limit x-. The impulse equations decide what jumps,
+  Md(x+) (x+ - x-) = 0, fc(x+) = 0 with Md = dfd/dxdot: momentum is conserved, constraints hold. Then xdot.
+
+All are small nonlinear systems for `nonlinear.find_root`, with exact Jacobians.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .jacobian import fd_rows
+from .nonlinear import find_root
+from .problem import Problem
+from .status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Start values, how their computation ended, and which rows were not satisfied if it failed."""
+
+    x: np.ndarray
+    xdot: np.ndarray
+    status: Status
+    message: str
+    unsatisfied: tuple[int, ...] = ()
+
+    @property
+    def success(self) -> bool:
+        return not self.status.failed
+
+
+def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: Any = None) -> Start:
+    """xdot for given x, on the constraints."""
+    x = jnp.asarray(x, float)
+    is_fd = fd_rows(problem)
+
+    def equations(xdot: jax.Array, t: jax.Array, x: jax.Array, p: Any) -> jax.Array:
+        one = jnp.ones_like(t)
+        value, rate = jax.jvp(lambda t, x: problem.residual(t, x, xdot, p), (t, x), (one, xdot))
+        return jnp.where(is_fd, value, rate)
+
+    start = jnp.zeros_like(x) if guess is None else jnp.asarray(guess, float)
+    p = jax.tree.map(jnp.asarray, p)
+    return _start(
+        x, find_root(problem, "xdot", equations, start, (jnp.asarray(t, float), x, p)), of_x=False
+    )
+
+
+def consistent_start(
+    problem: Problem, t: float, x: Any, p: Any = None, *, fixed: Any = None, xdot_guess: Any = None
+) -> Start:
+    """The x nearest to the given one with fc(t, x) = 0, its `fixed` elements unchanged, and xdot to it."""
+    x = jnp.asarray(x, float)
+    is_fd = fd_rows(problem)
+    free = np.ones(problem.size, bool) if fixed is None else ~np.asarray(fixed, bool)
+
+    def equations(x: jax.Array, t: jax.Array, p: Any) -> jax.Array:
+        return jnp.where(is_fd, 0.0, problem.residual(t, x, jnp.zeros_like(x), p))
+
+    p = jax.tree.map(jnp.asarray, p)
+    found = find_root(
+        problem, "constraints", equations, x, (jnp.asarray(t, float), p), free=free, nearest=True
+    )
+    if found.status.failed:
+        return _start(x, found, of_x=True)
+    return consistent_xdot(problem, t, found.x, p, xdot_guess)
+
+
+def impulse_start(problem: Problem, t: float, x_left: Any, p: Any = None, xdot_guess: Any = None) -> Start:
+    """x after the impulses that an inconsistent left limit causes, and xdot to it."""
+    x_left = jnp.asarray(x_left, float)
+    is_fd = fd_rows(problem)
+    slope = jnp.zeros_like(x_left) if xdot_guess is None else jnp.asarray(xdot_guess, float)
+
+    def equations(x: jax.Array, t: jax.Array, x_left: jax.Array, slope: jax.Array, p: Any) -> jax.Array:
+        value, impulse = jax.jvp(lambda xdot: problem.residual(t, x, xdot, p), (slope,), (x - x_left,))
+        return jnp.where(is_fd, impulse, value)
+
+    p = jax.tree.map(jnp.asarray, p)
+    found = find_root(problem, "impulse", equations, x_left, (jnp.asarray(t, float), x_left, slope, p))
+    if found.status.failed:
+        return _start(x_left, found, of_x=True)
+    return consistent_xdot(problem, t, found.x, p, xdot_guess)
+
+
+def _start(x: jax.Array, found: Any, of_x: bool) -> Start:
+    unknown = np.full(len(x), np.nan)
+    return Start(
+        x=np.asarray(found.x if of_x else x),
+        xdot=unknown if of_x else np.asarray(found.x),
+        status=found.status,
+        message=found.message,
+        unsatisfied=found.unsatisfied,
+    )

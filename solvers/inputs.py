@@ -1,0 +1,120 @@
+"""Arguments of a run, checked: what is wrong is said before anything is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .coefficients import MAX_ORDER
+from .problem import Problem
+
+SMALLEST_RTOL = 1e-14
+"""Rounding makes less impossible to reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    t0: float
+    t1: float
+    x0: jax.Array
+    xdot0: jax.Array | None
+    p: Any
+    rtol: float
+    atol: jax.Array
+    times: np.ndarray | None
+    max_steps: int
+    initial_step: float | None
+    max_step: float
+    max_order: int
+
+
+def check_request(
+    problem: Problem,
+    t0: float,
+    t1: float,
+    x0: Any,
+    xdot0: Any,
+    p: Any,
+    rtol: float,
+    atol: Any,
+    times: Any,
+    max_steps: int,
+    initial_step: float | None,
+    max_step: float,
+    max_order: int,
+) -> Request:
+    """The request, or ValueError with a sentence about what is wrong."""
+    t0, t1 = float(t0), float(t1)
+    if not (np.isfinite(t0) and np.isfinite(t1)):
+        raise ValueError(f"The interval from {t0} to {t1} is not finite.")
+    if t1 <= t0:
+        raise ValueError(f"t1 = {t1} is not after t0 = {t0}; integration goes forward only.")
+    x, xdot = _vector("x0", x0), None if xdot0 is None else _vector("xdot0", xdot0)
+    p = _checked_parameters(p)
+    problem.check_shapes(x, x if xdot is None else xdot, p)
+    if not (np.isfinite(rtol) and rtol >= SMALLEST_RTOL):
+        raise ValueError(f"rtol = {rtol} is not possible; it must be at least {SMALLEST_RTOL}.")
+    tolerance = np.asarray(atol, float)
+    if tolerance.shape not in ((), (problem.size,)):
+        raise ValueError(
+            f"atol has shape {tolerance.shape}; it must be a number or have shape ({problem.size},)."
+        )
+    if not np.all(tolerance > 0):
+        raise ValueError(
+            "atol must be positive: a variable that passes through zero has no relative error."
+        )
+    if max_steps < 1:
+        raise ValueError(f"max_steps = {max_steps} allows no step; it must be at least 1.")
+    if not max_step > 0:
+        raise ValueError(f"max_step = {max_step} must be positive.")
+    if initial_step is not None and not (np.isfinite(initial_step) and initial_step > 0):
+        raise ValueError(f"initial_step = {initial_step} must be positive.")
+    if not 1 <= max_order <= MAX_ORDER:
+        raise ValueError(f"max_order = {max_order} is not between 1 and {MAX_ORDER}.")
+    return Request(
+        t0,
+        t1,
+        x,
+        xdot,
+        p,
+        float(rtol),
+        jnp.broadcast_to(jnp.asarray(tolerance), (problem.size,)),
+        _checked_times(times, t0, t1),
+        min(int(max_steps), 2**31 - 2),
+        initial_step,
+        float(max_step),
+        int(max_order),
+    )
+
+
+def _vector(name: str, values: Any) -> jax.Array:
+    vector = np.atleast_1d(np.asarray(values, float))
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if len(bad):
+        raise ValueError(f"{name} is not finite at index {bad[:10].tolist()}.")
+    return jnp.asarray(vector)
+
+
+def _checked_parameters(p: Any) -> Any:
+    for path, leaf in jax.tree_util.tree_leaves_with_path(p):
+        if not np.all(np.isfinite(np.asarray(leaf, float))):
+            name = jax.tree_util.keystr(path) or "itself"
+            raise ValueError(f"The parameter p{name if name != 'itself' else ''} is not finite: {leaf}.")
+    return jax.tree.map(jnp.asarray, p)
+
+
+def _checked_times(times: Any, t0: float, t1: float) -> np.ndarray | None:
+    if times is None:
+        return None
+    wanted = np.atleast_1d(np.asarray(times, float))
+    if wanted.ndim != 1 or np.any(np.diff(wanted) < 0):
+        raise ValueError("times must be one-dimensional and increasing.")
+    if len(wanted) and not (wanted[0] >= t0 and wanted[-1] <= t1):
+        raise ValueError(
+            f"times go from {wanted[0]} to {wanted[-1]}, outside of the interval from {t0} to {t1}."
+        )
+    return wanted

@@ -1,0 +1,66 @@
+"""The same integrator as one pure JAX function: for `jit`, `vmap`, `jax.export`, and any device.
+
+`make_trajectory` prepares a problem once and returns f(times, x0, xdot0, p) -> Trajectory. With the dense
+solver nothing leaves JAX. Lanes of a `vmap` may need different numbers of steps: each stops at its own
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .attempt import Method, Tables
+from .compiled import pattern_of
+from .formula import FORMULAS
+from .jacobian import gather_tables, matrix_values
+from .linear_dense import DenseSolver
+from .loop import run_chunk
+from .problem import Problem
+from .state import Counters, error_weights, first_step, make_settings, start_state
+
+
+class Trajectory(NamedTuple):
+    """x and xdot at the wanted times (rows beyond a failure are zero), `Status` as a number, and the
+    work."""
+
+    x: jax.Array
+    xdot: jax.Array
+    status: jax.Array
+    rows: jax.Array
+    counters: Counters
+
+
+def make_trajectory(
+    problem: Problem,
+    p: Any,
+    *,
+    rtol: float = 1e-6,
+    atol: Any = 1e-9,
+    max_steps: int = 100_000,
+    formula: str = "ndf",
+) -> Callable[[Any, Any, Any, Any], Trajectory]:
+    """f(times, x0, xdot0, p): from times[0] to times[-1], with parameters of the kind of the given ones."""
+    pattern = pattern_of(problem, p)
+    solver = DenseSolver(pattern)
+    method = Method(problem, solver, pattern.directions, FORMULAS[formula])
+    tables = Tables(gather_tables(pattern), solver.tables)
+
+    def trajectory(times: Any, x0: Any, xdot0: Any, p: Any) -> Trajectory:
+        times, x0, xdot0 = (jnp.asarray(value, float) for value in (times, x0, xdot0))
+        settings = make_settings(times[-1], rtol, atol, pattern.integrals, jnp.inf, max_steps, 5)
+        span = times[-1] - times[0]
+        h = first_step(span, xdot0, error_weights(x0, settings), settings.rtol, settings.max_step)
+        values = matrix_values(problem, pattern.directions, tables.gather, times[0], x0, xdot0, p, h)
+        factors = solver.factor(tables.solver, values, None)
+        state = start_state(times[0], x0, xdot0, h, factors, jnp.zeros(0, bool))
+        # Room for one row more than wanted, so that the loop ends with the interval and not with the room.
+        wanted = jnp.append(times, jnp.inf)
+        attempts = jnp.asarray(max_steps, jnp.int32)
+        state, buffer = run_chunk(method, False, tables, settings, p, state, wanted, attempts)
+        return Trajectory(buffer.x[:-1], buffer.xdot[:-1], state.status, buffer.rows, state.counters)
+
+    return trajectory

@@ -1,0 +1,71 @@
+"""The contract of linear solvers, and how well a factorization does.
+
+A linear solver is made for one pattern. `prepare` runs outside of compiled code and chooses pivots;
+`factor`, `solve` and `solve_transposed` are traced into the loop. Factors are a pytree of arrays that
+travels through the loop; whatever is large and constant is in `tables`, which the loop takes as an
+argument. `release` frees what `prepare` has made.
+
+A factorization with old pivots may be useless without anybody saying so. `probe_error` solves for a known
+vector and says how far off the result is: small against one means good enough for Newton's iteration,
+which corrects the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+
+from .jacobian import matrix_product
+from .problem import Problem
+
+Factors = Any
+
+GOOD_ENOUGH = 1e-2
+"""Largest error of the probe: Newton then still gains two digits an iteration."""
+
+
+class LinearSolver(Protocol):
+    """Solves M x = b for many M of one pattern."""
+
+    name: str
+    keeps_pivots: bool
+    """Whether `factor` uses the pivots of the old factors, which may have become bad ones."""
+    tables: Any
+
+    def prepare(self, values: jax.Array) -> Factors:
+        """Factorize with new pivots. Outside of compiled code. Raises `SingularMatrix`."""
+
+    def factor(self, tables: Any, values: jax.Array, old: Factors) -> Factors:
+        """Factorize other values, where useful with the pivots of the old factors."""
+
+    def solve(self, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
+        """x with M x = b."""
+
+    def solve_transposed(self, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
+        """x with M^T x = b."""
+
+    def release(self) -> None:
+        """Free what lives outside of JAX."""
+
+
+class SingularMatrix(ArithmeticError):
+    """A pivot is exactly zero."""
+
+
+def probe_error(
+    solver: LinearSolver,
+    tables: Any,
+    factors: Factors,
+    problem: Problem,
+    t: Any,
+    x: jax.Array,
+    xdot: jax.Array,
+    p: Any,
+    c: jax.Array,
+) -> jax.Array:
+    """max |M^-1 (M w) - w| for w = (1, -1, 1, ...)."""
+    w = 1.0 - 2.0 * (jnp.arange(problem.size) % 2)
+    found = solver.solve(tables, factors, matrix_product(problem, t, x, xdot, p, c, w))
+    return jnp.max(jnp.abs(found - w))

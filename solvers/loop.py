@@ -1,0 +1,57 @@
+"""The compiled loop: attempts at steps until a chunk of output is full, or something happens.
+
+It returns when the buffer is full, after a given number of attempts, at a crossing, at a failure, when
+pivots are to be renewed, and at the end. The state it returns is all it needs to go on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .attempt import Method, Tables, attempt
+from .crossings import watch
+from .output import Buffer, empty_buffer, write_step, write_times
+from .state import Settings, State
+from .status import Status
+
+
+def run_chunk(
+    method: Method,
+    every_step: bool,
+    tables: Tables,
+    settings: Settings,
+    p: Any,
+    state: State,
+    times: jax.Array,
+    attempts: jax.Array,
+) -> tuple[State, Buffer]:
+    """Go on from a state, for so many attempts at most, writing output for so many times at most.
+
+    With `every_step` the values of `times` do not matter, only how many there are.
+    """
+    limit = state.attempts + attempts
+
+    def going(carry: tuple[State, Buffer]) -> jax.Array:
+        state, buffer = carry
+        return (state.status == Status.RUNNING) & ~buffer.full & (state.attempts < limit)
+
+    def body(carry: tuple[State, Buffer]) -> tuple[State, Buffer]:
+        old, buffer = carry
+        state = attempt(method, tables, settings, p, old)
+        state = watch(method.problem, p, old, state)
+        if every_step:
+            moved = state.reached > old.reached
+            return state, jax.lax.cond(moved, write_step, lambda _, buffer: buffer, state, buffer)
+        return state, write_times(state, buffer)
+
+    buffer = empty_buffer(times, method.problem.size)
+    if not every_step:
+        buffer = write_times(state, buffer)
+    return jax.lax.while_loop(going, body, (state, buffer))
+
+
+def as_running(state: State) -> State:
+    return state._replace(status=jnp.asarray(Status.RUNNING, jnp.int32))

@@ -1,0 +1,209 @@
+"""Roots of nonlinear systems, once, with care: Newton with line search, then homotopy. Sparse.
+
+For square regular systems g(x) = 0 the Newton step solves J delta = -g. Where fewer equations than
+unknowns are wanted to hold ("nearest"), the step is the smallest one that does it,
+
+    minimize |delta|  subject to  J delta = -g:      [ I  J^T ] [delta]   [ 0]
+                                                     [ J  0   ] [ nu  ] = [-g],
+
+with a tiny regularization in place of the zero block, so that redundant equations that agree are welcome.
+
+If the line search fails, the homotopy g(x) - (1 - s) g(x_start) = 0 is followed from s = 0 to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import asdex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse.linalg import splu
+
+from .jacobian import colours_of
+from .problem import Problem, kinds
+from .status import Status
+
+MAX_ITERATIONS = 50
+SHORTEST_STEP = 2.0**-20
+RELATIVE_ACCURACY = 1e-12
+HOMOTOPY_STEPS = 100
+REGULARIZATION = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    x: np.ndarray
+    status: Status
+    message: str
+    unsatisfied: tuple[int, ...] = ()
+
+
+class _System:
+    """g and its sparse Jacobian at points on the host; compiled once, for other arguments again used."""
+
+    def __init__(self, equations: Callable[..., Any], x: jax.Array, arguments: tuple[Any, ...]):
+        self.n = x.shape[0]
+        leaves, tree = jax.tree.flatten(arguments)
+
+        def flat(x: Any, *leaves: Any) -> Any:
+            return equations(x, *jax.tree.unflatten(tree, leaves))
+
+        try:
+            found = asdex.jacobian_sparsity(flat, x, *leaves)
+            self.rows: np.ndarray = np.asarray(found.rows)
+            self.columns: np.ndarray = np.asarray(found.cols)
+        except Exception:  # a dense pattern is always right
+            self.rows, self.columns = (index.ravel() for index in np.indices((self.n, self.n)))
+        self.colours = colours_of(self.rows, self.columns, self.n)
+        directions = int(self.colours.max()) + 1
+        colours = jnp.asarray(self.colours)
+
+        def compressed(colours: Any, x: Any, *leaves: Any) -> Any:
+            def along(colour: Any) -> Any:
+                return jax.jvp(lambda x: flat(x, *leaves), (x,), (jnp.where(colours == colour, 1.0, 0.0),))[
+                    1
+                ]
+
+            return jax.lax.map(along, jnp.arange(directions), batch_size=16)
+
+        self._value, self._compressed = jax.jit(flat), partial(jax.jit(compressed), colours)
+        self.use(arguments)
+
+    def use(self, arguments: tuple[Any, ...]) -> _System:
+        self.leaves = jax.tree.leaves(arguments)
+        return self
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self._value(jnp.asarray(x), *self.leaves))
+
+    def jacobian(self, x: np.ndarray) -> sparse.csc_array:
+        products = np.asarray(self._compressed(jnp.asarray(x), *self.leaves))
+        values = products[self.colours[self.columns], self.rows]
+        return sparse.csc_array((values, (self.rows, self.columns)), shape=(self.n, self.n))
+
+
+def find_root(
+    problem: Problem,
+    name: str,
+    equations: Callable[..., Any],
+    start: jax.Array,
+    arguments: tuple[Any, ...],
+    *,
+    free: np.ndarray | None = None,
+    nearest: bool = False,
+) -> Root:
+    """x with equations(x, *arguments) = 0, near to start. `free` elements may change; all if None.
+
+    The name tells the equations of a problem apart: under it they are kept compiled.
+    """
+    key = name, kinds(arguments)
+    if key in problem.kept:
+        system = problem.kept[key].use(arguments)
+    else:
+        system = problem.kept[key] = _System(equations, start, arguments)
+    free = np.ones(problem.size, bool) if free is None else free
+    x0 = np.asarray(start, float)
+    if not np.all(np.isfinite(system.value(x0))):
+        bad = np.flatnonzero(~np.isfinite(system.value(x0)))
+        return Root(
+            x0,
+            Status.NON_FINITE,
+            f"Rows {bad[:10].tolist()} are not finite at the start.",
+            tuple(bad.tolist()),
+        )
+    target = np.zeros(problem.size)
+    x, reached = _newton(system, x0, target, free, nearest)
+    if not reached:
+        followed = _homotopy(system, x0, free, nearest)
+        if followed is not None:
+            x, reached = followed, True
+    if reached:
+        return Root(x, Status.SUCCESS, Status.SUCCESS.advice)
+    left = np.abs(system.value(x))
+    rows = np.flatnonzero(left > 1e-3 * left.max())
+    return Root(
+        x,
+        Status.INCONSISTENT,
+        f"Rows {rows[:10].tolist()} could not be satisfied; the largest residual is {left.max():.3g}.",
+        tuple(rows.tolist()),
+    )
+
+
+def _newton(
+    system: _System, x: np.ndarray, target: np.ndarray, free: np.ndarray, nearest: bool
+) -> tuple[np.ndarray, bool]:
+    """Newton with line search for g(x) = target."""
+    g = system.value(x) - target
+    for _ in range(MAX_ITERATIONS):
+        if not np.any(g):
+            return x, True
+        jacobian = system.jacobian(x)
+        delta = _newton_step(jacobian, -g, free, nearest)
+        if delta is None or not np.all(np.isfinite(delta)):
+            return x, False
+        size = np.abs(jacobian) @ np.abs(x) + np.abs(target)
+        if np.max(np.abs(delta)) <= RELATIVE_ACCURACY * max(1e-300, np.max(np.abs(x))):
+            settled = np.all(np.abs(g) <= 1e-8 * np.maximum(size, 1e-8))
+            return x + delta, bool(settled)
+        weight = 1.0 / np.maximum(abs(jacobian).max(axis=1).toarray().ravel(), 1e-300)
+        step, before = 1.0, np.linalg.norm(weight * g)
+        while step >= SHORTEST_STEP:
+            g_new = system.value(x + step * delta) - target
+            if np.all(np.isfinite(g_new)) and np.linalg.norm(weight * g_new) <= (1 - 1e-4 * step) * before:
+                break
+            step *= 0.5
+        else:
+            # At rounding nothing decreases any more.
+            return x, bool(np.all(np.abs(g) <= 1e-11 * np.maximum(size, 1e-11)))
+        x, g = x + step * delta, g_new
+    return x, False
+
+
+def _newton_step(
+    jacobian: sparse.csc_array, right: np.ndarray, free: np.ndarray, nearest: bool
+) -> np.ndarray | None:
+    n = jacobian.shape[0]
+    delta = np.zeros(n)
+    try:
+        if nearest:
+            rows = np.flatnonzero(np.diff(sparse.csr_array(jacobian).indptr))
+            part = sparse.csr_array(jacobian)[rows][:, np.flatnonzero(free)]
+            scale = np.maximum(abs(part).max(axis=1).toarray().ravel(), 1e-300)
+            part = sparse.diags_array(1.0 / scale) @ part
+            m, k = part.shape
+            if m == 0:
+                return delta
+            block = sparse.block_array(
+                [[sparse.eye_array(k), part.T], [part, -REGULARIZATION * sparse.eye_array(m)]], format="csc"
+            )
+            solution = splu(block).solve(np.concatenate([np.zeros(k), right[rows] / scale]))
+            delta[free] = solution[:k]
+        else:
+            delta = splu(sparse.csc_array(jacobian)).solve(right)
+    except (RuntimeError, ValueError):
+        return None
+    return delta
+
+
+def _homotopy(system: _System, x0: np.ndarray, free: np.ndarray, nearest: bool) -> np.ndarray | None:
+    """Follow g(x) = (1 - s) g(x0) from s = 0 to s = 1 with steps that adapt."""
+    g0 = system.value(x0)
+    x, s, step = x0, 0.0, 0.1
+    for _ in range(HOMOTOPY_STEPS):
+        s_new = min(1.0, s + step)
+        x_new, reached = _newton(system, x, (1.0 - s_new) * g0, free, nearest)
+        if reached:
+            x, s, step = x_new, s_new, 2.0 * step
+            if s == 1.0:
+                return x
+        else:
+            step *= 0.25
+            if step < 1e-6:
+                return None
+    return None

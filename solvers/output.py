@@ -1,0 +1,65 @@
+"""Rows of output, written by the compiled loop into a buffer of fixed size: one chunk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .state import State
+from .step import interpolate
+
+
+class Buffer(NamedTuple):
+    """The first `rows` rows are filled. `times` are the wanted ones, infinite where none is left."""
+
+    times: jax.Array
+    x: jax.Array
+    xdot: jax.Array
+    rows: jax.Array
+
+    @property
+    def full(self) -> jax.Array:
+        return self.rows >= self.times.shape[0]
+
+
+def empty_buffer(times: jax.Array, size: int) -> Buffer:
+    rows = times.shape[0]
+    return Buffer(times, jnp.zeros((rows, size)), jnp.zeros((rows, size)), jnp.zeros((), jnp.int32))
+
+
+def _write(buffer: Buffer, t: jax.Array, x: jax.Array, xdot: jax.Array) -> Buffer:
+    row = buffer.rows
+    return Buffer(
+        buffer.times.at[row].set(t), buffer.x.at[row].set(x), buffer.xdot.at[row].set(xdot), row + 1
+    )
+
+
+def write_step(state: State, buffer: Buffer) -> Buffer:
+    """The state as it is, at a step or at a crossing inside of it."""
+    return _write(buffer, state.reached, *evaluate(state, state.reached))
+
+
+def write_times(state: State, buffer: Buffer) -> Buffer:
+    """All wanted times up to the one that is reached, as long as there is room."""
+
+    def wanted(buffer: Buffer) -> jax.Array:
+        return ~buffer.full & (buffer.times[buffer.rows] <= state.reached)
+
+    def write(buffer: Buffer) -> Buffer:
+        t = buffer.times[buffer.rows]
+        return _write(buffer, t, *evaluate(state, t))
+
+    return jax.lax.while_loop(wanted, write, buffer)
+
+
+def evaluate(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """x and xdot by the polynomial; at the end of a step the computed values themselves.
+
+    The polynomial is exact for x at steps, but its slope there is the derivative of the BDF and not of
+    the NDF.
+    """
+    x, xdot = interpolate(state.differences, state.order, state.h, t - state.t)
+    at_step = t == state.t
+    return jnp.where(at_step, state.x, x), jnp.where(at_step, state.xdot, xdot)

@@ -1,0 +1,104 @@
+"""What the integrator is given: a residual in JAX, and which of its rows contain derivatives.
+
+    0 = F(t, x, xdot, p) = [ fd(t, x, xdot, p) ]     with  [ dfd/dxdot ]  regular.
+                           [ fc(t, x, p)       ]           [ dfc/dx    ]
+
+This is the special index-1 form of M. Otter and H. Elmqvist (2017). A constraint force or another unknown
+that occurs without derivative in the fd rows is present as the derivative of its integral: x holds the
+integral, xdot the value. No equation contains such an integral itself, and only its derivative means
+something; declared as `integrals` they are left out of the error test. (They cannot be found from the
+equations: the position of a falling body does not occur in them either, and has to be tested.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+Residual = Callable[[Any, Any, Any, Any], Any]
+"""residual(t, x, xdot, p) -> array of as many rows as x has elements."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A residual in the special index-1 form.
+
+    residual            F(t, x, xdot, p), traceable by JAX
+    size                length of x
+    differential_rows   how many rows come first that contain derivatives; or a flag for each row
+    integrals           flags of the elements of x that are integrals of an unknown; None: there are none
+    pattern             (rows, columns) that may be nonzero in dF/dx + dF/dxdot; None: find them
+    crossings           z(t, x, xdot, p) -> array, whose zeros are events; None: no events
+    directions          for each crossing: +1 rising only, -1 falling only, 0 both
+
+    >>> from modia_py.solvers import Problem, solve
+    >>> decay = Problem(lambda t, x, xdot, p: xdot + p * x, size=1, differential_rows=1)
+    >>> round(float(solve(decay, 0.0, 1.0, [1.0], p=1.0).x[-1, 0]), 4)
+    0.3679
+    """
+
+    residual: Residual
+    size: int
+    differential_rows: int | Sequence[bool]
+    integrals: Sequence[bool] | None = None
+    pattern: tuple[Sequence[int], Sequence[int]] | None = None
+    crossings: Residual | None = None
+    directions: Sequence[int] | None = None
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What was made ready for this problem: patterns and compiled functions."""
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ValueError(f"A problem needs at least one unknown; size is {self.size}.")
+        if isinstance(self.differential_rows, (int, np.integer)):
+            if not 0 <= self.differential_rows <= self.size:
+                raise ValueError(
+                    f"differential_rows = {self.differential_rows} is not between 0 "
+                    f"and the size {self.size}."
+                )
+        elif len(self.differential_rows) != self.size:
+            raise ValueError(
+                f"differential_rows has {len(self.differential_rows)} flags, "
+                f"but there are {self.size} rows."
+            )
+        if self.integrals is not None and len(self.integrals) != self.size:
+            raise ValueError(f"integrals has {len(self.integrals)} flags, but x has {self.size} elements.")
+
+    @property
+    def row_flags(self) -> np.ndarray:
+        """True for fd rows."""
+        if isinstance(self.differential_rows, (int, np.integer)):
+            return np.arange(self.size) < self.differential_rows
+        return np.asarray(self.differential_rows, dtype=bool)
+
+    def check_shapes(self, x: Any, xdot: Any, p: Any) -> None:
+        """Complain about a residual or a crossing function of the wrong shape, without evaluating it."""
+        for name, vector in (("x0", x), ("xdot0", xdot)):
+            if vector.shape != (self.size,):
+                raise ValueError(f"{name} has shape {vector.shape}; the problem has size {self.size}.")
+        time = jax.ShapeDtypeStruct((), np.float64)
+        rows = jax.eval_shape(self.residual, time, x, xdot, p)
+        if getattr(rows, "shape", None) != (self.size,):
+            raise ValueError(
+                f"The residual returns shape {getattr(rows, 'shape', rows)}; there are "
+                f"{self.size} unknowns, so it "
+                f"must return ({self.size},)."
+            )
+        if self.crossings is not None:
+            found = jax.eval_shape(self.crossings, time, x, xdot, p)
+            if len(getattr(found, "shape", ())) != 1:
+                raise ValueError("The crossing function must return a one-dimensional array.")
+            if self.directions is not None and len(self.directions) != found.shape[0]:
+                raise ValueError(
+                    f"directions has {len(self.directions)} entries for {found.shape[0]} crossings."
+                )
+
+
+def kinds(p: Any) -> Any:
+    """Structure, shapes and types of parameters: what compiled functions depend on."""
+    leaves, tree = jax.tree.flatten(p)
+    return tree, tuple((np.shape(leaf), str(jax.numpy.result_type(leaf))) for leaf in leaves)

@@ -1,0 +1,355 @@
+"""Integrate a problem over an interval: the Python side of the loop.
+
+Python gets control between chunks. There it hands over output, shows progress, honours an interrupt,
+renews pivots and goes on. A chunk is bounded in rows of output, so memory does not grow with the number
+of steps beyond what is kept; and in attempts, so that it takes about a third of a second.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .compiled import CompiledProblem, compile_problem
+from .diagnose import describe_singularity
+from .initialize import consistent_xdot
+from .inputs import Request, check_request
+from .linear import SingularMatrix
+from .loop import as_running
+from .problem import Problem
+from .solution import Crossing, Solution, Statistics
+from .state import Settings, State, make_settings
+from .status import Status
+
+CHUNK_BYTES = 64e6
+CHUNK_ROWS = 1024
+"""A chunk of output has at most so many rows, and for large problems only as many as fit in CHUNK_BYTES."""
+CHUNK_SECONDS = 0.3
+FIRST_CHUNK = 2e7
+"""Attempts in the first chunk times unknowns, before it is known how long an attempt takes."""
+RESTART_FACTOR = 0.1
+"""The first step after an event, compared with the one that would have been chosen at a start."""
+
+INCONSISTENT = 1e5
+"""Violation of the constraints at the start, in units of the error of a step, that is no longer taken for
+rounded data."""
+
+OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+OnCrossing = Callable[[Crossing, np.ndarray, np.ndarray], tuple[Any, Any] | None]
+
+
+def solve(
+    problem: Problem,
+    t0: float,
+    t1: float,
+    x0: Any,
+    xdot0: Any = None,
+    p: Any = None,
+    *,
+    rtol: float = 1e-6,
+    atol: Any = 1e-9,
+    times: Any = None,
+    max_steps: int = 1_000_000,
+    initial_step: float | None = None,
+    max_step: float = np.inf,
+    max_order: int = 5,
+    formula: str = "ndf",
+    linear_solver: str = "auto",
+    progress: bool = False,
+    on_chunk: OnChunk | None = None,
+    on_crossing: OnCrossing | None = None,
+) -> Solution:
+    """Integrate 0 = F(t, x, xdot, p) from t0 to t1.
+
+    times        where output is wanted, increasing; None: at every step atol         one number, or one
+    for each element of x max_steps    attempts at a step, rejected ones included xdot0        None:
+    computed from the equations on_chunk     is given each chunk (t, x, xdot) as it comes, which is then
+    not kept: memory stays bounded on_crossing  is given each crossing with x and xdot there, and returns
+    new ones (xdot None: computed) to go on with;
+                 None, or if it returns None: the run ends at the crossing
+
+    Wrong arguments raise ValueError. Whatever happens during the run is told by `Solution.status`.
+    """
+    request = check_request(
+        problem, t0, t1, x0, xdot0, p, rtol, atol, times, max_steps, initial_step, max_step, max_order
+    )
+    run = _Run(problem, request, formula, linear_solver, progress, on_chunk)
+    x, xdot = request.x0, request.xdot0
+    t, restarted = request.t0, False
+    while True:
+        status, found = run.from_start(t, x, xdot, restarted)
+        if status != Status.CROSSING or on_crossing is None or found is None:
+            break
+        t, restarted = found.time, True
+        changed = on_crossing(found, run.x_last, run.xdot_last)
+        if changed is None or t >= request.t1:
+            break
+        x = jnp.asarray(changed[0], float)
+        xdot = None if changed[1] is None else jnp.asarray(changed[1], float)
+    return run.solution(status)
+
+
+@dataclass
+class _Kept:
+    """Chunks of output on the host."""
+
+    t: list[np.ndarray]
+    x: list[np.ndarray]
+    xdot: list[np.ndarray]
+
+
+class _Run:
+    """One call of `solve`: what was computed so far, and how to go on."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        request: Request,
+        formula: str,
+        linear_solver: str,
+        progress: bool,
+        on_chunk: OnChunk | None,
+    ):
+        self.problem, self.request, self.formula = problem, request, formula
+        self.linear_solver, self.on_chunk = linear_solver, on_chunk
+        self.every_step = request.times is None
+        self.compiled = self._compile(linear_solver)
+        self.kept = _Kept([], [], [])
+        self.rows_written = 0
+        self.state: State | None = None
+        self.detail = ""
+        self.crossings: list[Crossing] = []
+        self.chunks = self.pivots_renewed = 0
+        self.attempts_per_chunk = int(np.clip(FIRST_CHUNK / problem.size, 20, 2000))
+        self.t_last, self.x_last = request.t0, np.asarray(request.x0)
+        self.xdot_last = np.full(problem.size, np.nan)
+        self.began = time.perf_counter()
+        self.bar = _progress_bar(request.t0, request.t1) if progress else None
+
+    def _compile(self, linear_solver: str) -> CompiledProblem:
+        request = self.request
+        slope = jnp.zeros_like(request.x0) if request.xdot0 is None else request.xdot0
+        example = request.t0, request.x0, slope, 1e-3 * (request.t1 - request.t0)
+        return compile_problem(
+            self.problem, request.p, linear_solver, self.formula, self.every_step, example
+        )
+
+    def from_start(
+        self, t: float, x: jax.Array, xdot: jax.Array | None, restarted: bool
+    ) -> tuple[Status, Crossing | None]:
+        """Start at order one and go to the end, a crossing, or a failure."""
+        request, compiled = self.request, self.compiled
+        self.settings = _settings(request, compiled)
+        if xdot is None:
+            found = consistent_xdot(self.problem, t, x, request.p)
+            if found.status.failed:
+                self.detail = found.message
+                return found.status, None
+            xdot = jnp.asarray(found.xdot)
+        self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
+        first, h = compiled.first(self.settings, t, x, xdot, request.p)
+        if not np.all(np.isfinite(np.asarray(first))):
+            rows = np.flatnonzero(~np.isfinite(np.asarray(first)))[:10]
+            self.detail = f"Rows {rows.tolist()} of the residual are not finite at the start."
+            return Status.NON_FINITE, None
+        h = self._first_step(t, float(h), restarted)
+        values = compiled.values(compiled.tables.gather, t, x, xdot, request.p, h)
+        try:
+            factors = compiled.chosen.solver.prepare(values)
+        except SingularMatrix:
+            return self._singular(t, x, xdot, h)
+        start, off = compiled.begin(
+            compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first
+        )
+        if float(off) > INCONSISTENT:
+            self.detail = _off_constraints(self.problem, first, float(off))
+            return Status.INCONSISTENT, None
+        if self.state is not None:
+            start = start._replace(counters=self.state.counters, attempts=self.state.attempts)
+        self.state = start
+        if self.every_step:
+            self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
+        try:
+            return self._go_on()
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED, None
+
+    def _first_step(self, t: float, h: float, restarted: bool) -> float:
+        if self.request.initial_step is not None:
+            return min(self.request.initial_step, self.request.t1 - t)
+        return h * (RESTART_FACTOR if restarted else 1.0)
+
+    def _go_on(self) -> tuple[Status, Crossing | None]:
+        while True:
+            status = self._chunk()
+            self._show_progress()
+            if status == Status.NEW_PIVOTS:
+                if not self._renew_pivots():
+                    return self._singular_now()
+            elif status == Status.CROSSING and not self._pending():
+                return status, self._record_crossing()
+            elif status == Status.SINGULAR:
+                return self._singular_now()
+            elif status != Status.RUNNING and not self._pending():
+                return status, None
+
+    def _chunk(self) -> Status:
+        """One call of the compiled loop."""
+        compiled, request, state = self.compiled, self.request, self.state
+        assert state is not None
+        began = time.perf_counter()
+        times = self._next_times()
+        arguments = self.settings, request.p, state, times, np.asarray(self.attempts_per_chunk, np.int32)
+        try:
+            state, buffer = compiled.run(compiled.tables, *arguments)
+            jax.block_until_ready(state)
+        except jax.errors.JaxRuntimeError:
+            return self._zero_pivot()
+        attempts = int(state.attempts) - int(self.state.attempts) if self.state is not None else 0
+        seconds = time.perf_counter() - began
+        self.state = state
+        self.chunks += 1
+        if attempts >= self.attempts_per_chunk and seconds < CHUNK_SECONDS:
+            self.attempts_per_chunk *= 2
+        elif seconds > 2 * CHUNK_SECONDS:
+            self.attempts_per_chunk = max(1, self.attempts_per_chunk // 2)
+        self.t_last = float(state.reached)
+        x, xdot = compiled.evaluate(state, state.reached)
+        self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
+        rows = int(buffer.rows)
+        self._keep(*(np.asarray(part)[:rows] for part in (buffer.times, buffer.x, buffer.xdot)))
+        return Status(int(state.status))
+
+    def _zero_pivot(self) -> Status:
+        """KLU met a pivot that is exactly zero, and the chunk is lost: go there in small chunks, then
+        renew pivots.
+
+        The factors of the state before the chunk are overwritten, so they must not be used either.
+        """
+        assert self.state is not None
+        if not self.compiled.chosen.solver.keeps_pivots:
+            raise
+        outdated = self.state.matrix._replace(outdated=jnp.ones((), bool))
+        self.state = self.state._replace(matrix=outdated)
+        if self.attempts_per_chunk == 1:
+            return Status.SINGULAR if bool(self.state.matrix.pivots_are_new) else Status.NEW_PIVOTS
+        self.attempts_per_chunk = max(1, self.attempts_per_chunk // 8)
+        return Status.RUNNING
+
+    def _next_times(self) -> np.ndarray:
+        """The next wanted times, as many as fit in a chunk."""
+        fit = int(np.clip(CHUNK_BYTES / (16 * self.problem.size), 1, CHUNK_ROWS))
+        window = np.full(fit, np.inf)
+        if self.request.times is not None:
+            left = self.request.times[self.rows_written : self.rows_written + fit]
+            window[: len(left)] = left
+        return window
+
+    def _pending(self) -> bool:
+        times = self.request.times
+        return (
+            times is not None and self.rows_written < len(times) and times[self.rows_written] <= self.t_last
+        )
+
+    def _keep(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray) -> None:
+        self.rows_written += len(t)
+        if len(t) == 0:
+            return
+        if self.on_chunk is not None:
+            self.on_chunk(t, x, xdot)
+            return
+        self.kept.t.append(t)
+        self.kept.x.append(x)
+        self.kept.xdot.append(xdot)
+
+    def _record_crossing(self) -> Crossing:
+        assert self.state is not None
+        which = np.flatnonzero(np.asarray(self.state.crossed))
+        sides = np.asarray(self.state.sides)
+        found = Crossing(self.t_last, tuple(which.tolist()), tuple(sides[which].tolist()))
+        self.crossings.append(found)
+        return found
+
+    def _renew_pivots(self) -> bool:
+        assert self.state is not None
+        self.pivots_renewed += 1
+        values = self.compiled.values_for_next_attempt(self.state, self.settings, self.request.p)
+        try:
+            factors = self.compiled.chosen.solver.prepare(values)
+        except SingularMatrix:
+            return False
+        matrix = self.state.matrix._replace(
+            factors=factors, pivots_are_new=jnp.ones((), bool), outdated=jnp.ones((), bool)
+        )
+        self.state = as_running(self.state._replace(matrix=matrix))
+        return True
+
+    def _singular(self, t: float, x: jax.Array, xdot: jax.Array, h: float) -> tuple[Status, None]:
+        self.detail = describe_singularity(
+            self.problem, self.compiled.pattern, t, x, xdot, self.request.p, h
+        )
+        return Status.SINGULAR, None
+
+    def _singular_now(self) -> tuple[Status, None]:
+        state = self.state
+        assert state is not None
+        return self._singular(
+            self.t_last, jnp.asarray(self.x_last), jnp.asarray(self.xdot_last), float(state.h)
+        )
+
+    def _show_progress(self) -> None:
+        if self.bar is not None:
+            self.bar.update(self.t_last - self.bar.n - self.request.t0)
+
+    def solution(self, status: Status) -> Solution:
+        if self.bar is not None:
+            self.bar.close()
+        n, kept = self.problem.size, self.kept
+        counts = {} if self.state is None else self.state.counters._asdict()
+        histogram = tuple(np.asarray(counts.pop("order_histogram", ())).tolist())
+        return Solution(
+            t=np.concatenate(kept.t) if kept.t else np.zeros(0),
+            x=np.concatenate(kept.x) if kept.x else np.zeros((0, n)),
+            xdot=np.concatenate(kept.xdot) if kept.xdot else np.zeros((0, n)),
+            status=status,
+            message=" ".join(part for part in (status.advice, self.detail) if part),
+            t_last=float(self.t_last),
+            x_last=self.x_last,
+            xdot_last=self.xdot_last,
+            statistics=Statistics(
+                **{name: int(count) for name, count in counts.items()},
+                order_histogram=histogram,
+                chunks=self.chunks,
+                pivots_renewed=self.pivots_renewed,
+                seconds=time.perf_counter() - self.began,
+            ),
+            linear_solver=str(self.compiled.chosen),
+            crossings=tuple(self.crossings),
+        )
+
+
+def _off_constraints(problem: Problem, residual: Any, size: float) -> str:
+    off = np.where(problem.row_flags, 0.0, np.abs(np.asarray(residual)))
+    rows = np.flatnonzero(off > 1e-3 * off.max())[:10].tolist()
+    return f"Rows {rows} are off; to satisfy them, x has to move by {size:.2g} tolerances of a step."
+
+
+def _settings(request: Request, compiled: CompiledProblem) -> Settings:
+    r = request
+    return make_settings(
+        r.t1, r.rtol, r.atol, compiled.pattern.integrals, r.max_step, r.max_steps, r.max_order
+    )
+
+
+def _progress_bar(t0: float, t1: float) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(
+        total=t1 - t0, unit="s", desc="simulated time", bar_format="{l_bar}{bar}| {n:.4g}/{total:.4g}"
+    )

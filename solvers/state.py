@@ -1,0 +1,156 @@
+"""What travels through the compiled loop: the state, the settings of a run, and the counts of work."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .coefficients import DIFFERENCES, MAX_ORDER
+from .newton import UNKNOWN_RATE
+from .status import Status
+
+STRICTNESS = 40.0
+"""Errors of single steps are kept so much below the tolerance at rtol = 1e-6, because they add up: the
+tolerance is meant for the result. Chosen so that errors on the published test problems are within the
+tolerance times 30."""
+STRICTNESS_EXPONENT = 0.2
+"""The result of a method of order 5 has an error like (error of a step)^(5/6): to keep it in proportion
+to the tolerance, steps have to be stricter where the tolerance is."""
+
+
+class Settings(NamedTuple):
+    """Numbers of one run; changing them compiles nothing anew."""
+
+    t_end: Any
+    rtol: Any
+    atol: Any
+    """One for each element of x; infinite where an element is not tested."""
+    max_step: Any
+    max_steps: Any
+    max_order: Any
+
+
+def make_settings(
+    t_end: Any, rtol: Any, atol: Any, integrals: np.ndarray, max_step: Any, max_steps: int, max_order: int
+) -> Settings:
+    """The settings of a run from the tolerances of its result."""
+    strictness = STRICTNESS * max(1.0, 1e-6 / rtol) ** STRICTNESS_EXPONENT
+    return Settings(
+        t_end=t_end,
+        rtol=np.asarray(rtol / strictness),
+        atol=np.where(integrals, np.inf, np.asarray(atol) / strictness),
+        max_step=np.asarray(max_step, float),
+        max_steps=np.asarray(max_steps, np.int32),
+        max_order=np.asarray(max_order, np.int32),
+    )
+
+
+class Counters(NamedTuple):
+    """Work done so far."""
+
+    steps: jax.Array
+    rejected_error: jax.Array
+    rejected_newton: jax.Array
+    rejected_non_finite: jax.Array
+    rejected_singular: jax.Array
+    residuals: jax.Array
+    jacobians: jax.Array
+    factorizations: jax.Array
+    solves: jax.Array
+    order_histogram: jax.Array
+    """Accepted steps of order 0 (none), 1, ..., 5."""
+
+
+class Matrix(NamedTuple):
+    """The factors of an iteration matrix, and how far they are to be trusted."""
+
+    factors: Any
+    c: jax.Array
+    age: jax.Array
+    """Accepted steps since it was computed."""
+    rate: jax.Array
+    """Rate of convergence met with it."""
+    outdated: jax.Array
+    """It has to be computed anew before the next attempt."""
+    pivots_are_new: jax.Array
+
+
+class State(NamedTuple):
+    t: jax.Array
+    h: jax.Array
+    """Size of the next attempt; the differences are at this distance."""
+    order: jax.Array
+    equal_steps: jax.Array
+    """Accepted steps since size or order changed."""
+    differences: jax.Array
+    xdot: jax.Array
+    matrix: Matrix
+    failures: jax.Array
+    """Failed error tests since the last accepted step."""
+    attempts: jax.Array
+    status: jax.Array
+    reached: jax.Array
+    """Up to here the polynomial is the solution: t, or the time of a crossing."""
+    sides: jax.Array
+    """For each crossing function whether it is positive."""
+    crossed: jax.Array
+    counters: Counters
+
+    @property
+    def x(self) -> jax.Array:
+        return self.differences[0]
+
+
+def error_weights(x: jax.Array, settings: Settings) -> jax.Array:
+    """1 / tolerance; zero for elements that are not tested."""
+    return 1.0 / (settings.rtol * jnp.abs(x) + settings.atol)
+
+
+def start_state(
+    t: Any,
+    x: jax.Array,
+    xdot: jax.Array,
+    h: Any,
+    factors: Any,
+    sides: jax.Array,
+    counters: Counters | None = None,
+    attempts: jax.Array | None = None,
+) -> State:
+    """Order one with a given step size: how a run starts, and restarts after an event."""
+    differences = jnp.zeros((DIFFERENCES, x.shape[0])).at[0].set(x).at[1].set(h * xdot)
+    zero, count, no = jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
+    matrix = Matrix(factors, zero, count, zero + UNKNOWN_RATE, ~no, no)
+    if counters is None:
+        counters = Counters(**dict.fromkeys(Counters._fields, count))
+        counters = counters._replace(order_histogram=jnp.zeros(MAX_ORDER + 1, jnp.int32))
+    return State(
+        t=jnp.asarray(t, float),
+        h=jnp.asarray(h, float),
+        order=count + 1,
+        equal_steps=count,
+        differences=differences,
+        xdot=xdot,
+        matrix=matrix,
+        failures=count,
+        attempts=count if attempts is None else attempts,
+        status=count + Status.RUNNING,
+        reached=jnp.asarray(t, float),
+        sides=sides,
+        crossed=jnp.zeros_like(sides),
+        counters=counters,
+    )
+
+
+def first_step(
+    span: Any, xdot: jax.Array, weights: jax.Array, rtol: jax.Array, max_step: jax.Array
+) -> jax.Array:
+    """A step whose error at order one is about half the tolerance, if x'' is about xdot^2 / x.
+
+    Where x stands still nothing is known, and a thousandth of the interval is tried.
+    """
+    speed = jnp.max(jnp.abs(xdot * weights))
+    by_speed = 0.5 * jnp.sqrt(2.0 / rtol) / jnp.maximum(speed, 1e-300)
+    return jnp.minimum(jnp.minimum(1e-3 * span, by_speed), max_step)

@@ -1,0 +1,56 @@
+"""How a run ended, as a number inside compiled code and as advice outside of it."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """Outcome of `solve`. Everything computed before the end is kept, whatever the outcome."""
+
+    RUNNING = 0
+    SUCCESS = 1
+    CROSSING = 2
+    INTERRUPTED = 3
+    MAX_STEPS = 4
+    ERROR_TEST = 5
+    NEWTON = 6
+    NON_FINITE = 7
+    SINGULAR = 8
+    INCONSISTENT = 9
+    NEW_PIVOTS = 10
+
+    @property
+    def failed(self) -> bool:
+        return self not in (Status.RUNNING, Status.SUCCESS, Status.CROSSING)
+
+    @property
+    def advice(self) -> str:
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.RUNNING: "The integration is under way.",
+    Status.SUCCESS: "The end of the interval was reached.",
+    Status.CROSSING: "A zero crossing was found and located; integration stopped there.",
+    Status.INTERRUPTED: "The run was interrupted. What was computed until then is kept.",
+    Status.MAX_STEPS: "The largest number of steps was reached before the end. Try increasing "
+    "`max_steps`, or loosen the tolerances; very many steps can also mean an "
+    "oscillation or a discontinuity that is not declared as a zero crossing.",
+    Status.ERROR_TEST: "The error test failed with the smallest possible step. The solution may be "
+    "about to become infinite, jump, or have a kink here; declare jumps as zero "
+    "crossings, or raise `atol` for variables that pass through zero.",
+    Status.NEWTON: "The corrector iteration did not converge with the smallest possible step. The "
+    "equations may have no solution beyond this time, or be discontinuous; check "
+    "the equations named by the largest residuals.",
+    Status.NON_FINITE: "The residual is not finite (NaN or infinity), however small the step. Check "
+    "for division by zero, a root or logarithm of a negative number, and the values"
+    " of parameters.",
+    Status.SINGULAR: "The iteration matrix is singular, however small the step. The named rows "
+    "(equations) are dependent and the named columns (variables) are not "
+    "determined: is an equation given twice, is the index higher than one, is a "
+    "coefficient zero?",
+    Status.INCONSISTENT: "The start values do not satisfy the constraint rows. Compute consistent ones "
+    "with `consistent_start`, or fix fewer of them.",
+    Status.NEW_PIVOTS: "The matrix is to be factorized with new pivots.",
+}

@@ -1,0 +1,139 @@
+"""The formulas, the scaled matrix, and the order of convergence."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from modia_py.solvers import Problem
+from modia_py.solvers.coefficients import DIFFERENCES, SIGNED_BINOMIALS
+from modia_py.solvers.compiled import pattern_of
+from modia_py.solvers.formula import FORMULAS
+from modia_py.solvers.jacobian import gather_tables, matrix_values
+from modia_py.solvers.linear_dense import DenseSolver
+from modia_py.solvers.newton import correct
+from modia_py.solvers.step import advance, interpolate, predict, rescale
+
+from .problems.testset import pendulum, robertson
+
+
+def differences_of(function, t, h):
+    """Backward differences of a vector function at t."""
+    return jnp.asarray(SIGNED_BINOMIALS @ np.stack([function(t - i * h) for i in range(DIFFERENCES)]))
+
+
+def polynomial(t):
+    return np.array([1 + t - 2 * t**2 + t**5, 3 * t**4 - t])
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
+def test_differences_reproduce_polynomials_of_their_degree(order):
+    def power(t):
+        return np.array([(1 + t) ** order])
+
+    h, t = 0.1, 0.7
+    D = differences_of(power, t, h)
+    assert predict(D, order, h).x == pytest.approx(power(t + h), rel=1e-12)
+    assert predict(D, order, h).xdot == pytest.approx(
+        np.array([order * (1 + t + h) ** (order - 1)]), rel=1e-11
+    )
+    x, xdot = interpolate(D, order, h, jnp.asarray(-0.037))
+    assert x == pytest.approx(power(t - 0.037), rel=1e-12)
+    assert xdot == pytest.approx(np.array([order * (1 + t - 0.037) ** (order - 1)]), rel=1e-11)
+
+
+@pytest.mark.parametrize("factor", [0.25, 0.9, 1.0, 3.0])
+def test_rescaled_differences_are_those_of_the_same_polynomial(factor):
+    D = differences_of(polynomial, 0.4, 0.1)
+    new = rescale(D, jnp.asarray(factor), jnp.asarray(5))[:6]
+    np.testing.assert_allclose(new, differences_of(polynomial, 0.4, 0.1 * factor)[:6], atol=1e-11)
+
+
+def test_an_advance_gives_the_differences_one_step_later():
+    h, t, order = 0.1, 0.4, jnp.asarray(3)
+    D = differences_of(polynomial, t, h)
+    d = jnp.asarray(polynomial(t + h)) - predict(D, order, h).x
+    new = advance(D, d, order, order, jnp.asarray(1.0))
+    np.testing.assert_allclose(new[:6], differences_of(polynomial, t + h, h)[:6], atol=1e-11)
+
+
+@pytest.mark.parametrize("formula", ["ndf", "bdf"])
+@pytest.mark.parametrize("order", [1, 2, 3, 4, 5])
+def test_observed_order_of_convergence(order, formula):
+    """Fixed steps from exact start values on an index-1 problem with solution (sin t, cos t)."""
+
+    def residual(t, x, xdot, p):
+        return jnp.stack([xdot[0] - x[1] + (x[0] - jnp.sin(t)), x[0] ** 2 + x[1] ** 2 - 1])
+
+    def exact(t):
+        return np.array([np.sin(t), np.cos(t)])
+
+    problem = Problem(residual, 2, 1)
+    pattern = pattern_of(problem, None)
+    solver = DenseSolver(pattern)
+    gather = gather_tables(pattern)
+    alpha = FORMULAS[formula].leading[order]
+
+    @jax.jit
+    def run(D, h, count):
+        c, k, one = h / alpha, jnp.asarray(order), jnp.asarray(1.0)
+
+        def step(i, D):
+            t = 0.1 + (i + 1) * h
+            at = predict(D, k, h)
+            values = matrix_values(problem, pattern.directions, gather, t, at.x, at.xdot, None, c)
+            factors = solver.factor(solver.tables, values, None)
+            weights = jnp.full(2, 1e13)
+            found = correct(
+                problem, solver, solver.tables, factors, t, at, None, c, weights, jnp.asarray(0.95), True
+            )
+            return advance(D, found.d, k, k, one)
+
+        return jax.lax.fori_loop(0, count, step, D)
+
+    errors = []
+    counts = (40, 80, 160) if order < 5 else (20, 40, 80)
+    for count in counts:
+        h = 1.0 / count
+        D = run(differences_of(exact, 0.1, h), h, count)
+        errors.append(np.max(np.abs(D[0] - exact(1.1))))
+    observed = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert observed[-1] == pytest.approx(order, abs=0.25)
+
+
+@pytest.mark.parametrize("case", [robertson, pendulum])
+def test_the_scaled_matrix_stays_well_conditioned_for_tiny_steps(case):
+    case = case()
+    problem, pattern = case.problem, pattern_of(case.problem, None)
+    x = jnp.asarray(case.x0)
+    xdot = jnp.zeros_like(x)
+
+    def matrix(c):
+        values = matrix_values(problem, pattern.directions, gather_tables(pattern), 0.0, x, xdot, None, c)
+        dense = np.zeros((problem.size,) * 2)
+        dense[pattern.rows, pattern.columns] = values
+        return dense
+
+    steps = 10.0 ** -np.arange(1.0, 15.0)
+    scaled = [np.linalg.cond(matrix(c)) for c in steps]
+    # Without scaling: dF/dxdot / c + dF/dx, that is, fd rows divided by c.
+    unscaled = [np.linalg.cond(np.where(problem.row_flags[:, None], 1 / c, 1.0) * matrix(c)) for c in steps]
+    assert max(scaled) <= 100 * max(scaled[-1], 1.0)
+    assert scaled[-1] < 100
+    assert unscaled[-1] > 1e10
+    np.testing.assert_allclose(matrix(1e-14), matrix(1e-100), atol=1e-6)
+
+
+def test_the_matrix_is_the_exact_jacobian():
+    case = pendulum()
+    rng = np.random.default_rng(1)
+    x, xdot, c = jnp.asarray(rng.normal(size=6)), jnp.asarray(rng.normal(size=6)), 0.3
+    pattern = pattern_of(case.problem, None)
+    values = matrix_values(case.problem, pattern.directions, gather_tables(pattern), 0.0, x, xdot, None, c)
+    found = np.zeros((6, 6))
+    found[pattern.rows, pattern.columns] = values
+    by_x, by_xdot = jax.jacobian(case.problem.residual, (1, 2))(0.0, x, xdot, None)
+    expected = np.where(case.problem.row_flags[:, None], by_xdot + c * by_x, by_x)
+    np.testing.assert_allclose(found, expected, atol=1e-13)
+    assert pattern.directions < 6

@@ -1,0 +1,172 @@
+"""Runs: accuracy, output, work, chunks, interrupts, crossings, batches, export."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from modia_py.solvers import Problem, Status, consistent_xdot, impulse_start, make_trajectory, solve
+
+from .problems import testset
+
+OSCILLATOR = Problem(lambda t, x, xdot, p: jnp.stack([xdot[0] - x[1], xdot[1] + p * x[0]]), 2, 2)
+
+
+def run_case(case, rtol=1e-7):
+    x, steps, factorizations = case.x0, 0, 0
+    atol = np.asarray(case.atol) * rtol / 1e-7
+    solution = None
+    for start, end in case.pieces():
+        p = case.parameters(start, end)
+        if solution is not None:
+            x = impulse_start(case.problem, start, x, p, solution.xdot_last).x
+        solution = solve(case.problem, start, end, x, None, p, rtol=rtol, atol=atol, times=[end])
+        assert solution.status == Status.SUCCESS, solution.message
+        x = solution.x_last
+        steps += solution.statistics.steps
+        factorizations += solution.statistics.factorizations
+    xdot = consistent_xdot(case.problem, end, x, p, solution.xdot_last).xdot
+    found = np.asarray(case.listed(x, xdot))
+    off = np.abs(found - case.reference)
+    digits = -np.log10(np.max(off / np.maximum(np.abs(case.reference), case.floor)) + 1e-16)
+    tolerance = rtol * np.abs(case.reference) + np.resize(atol, len(case.reference))
+    return digits, np.max((off / tolerance)[: case.states]), steps, factorizations
+
+
+@pytest.mark.parametrize("case", testset.all_cases(), ids=lambda case: case.name)
+def test_published_problems_to_five_digits(case):
+    digits, error, steps, factorizations = run_case(case)
+    assert digits >= 5
+    assert error <= 30
+    assert factorizations < max(60, steps / 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", testset.all_cases(), ids=lambda case: case.name)
+def test_errors_are_in_proportion_to_the_tolerance(case):
+    for rtol in (1e-3, 1e-4, 1e-5, 1e-6, 1e-8):
+        assert run_case(case, rtol)[1] <= 30
+
+
+def test_output_at_times_and_at_steps():
+    times = np.linspace(0, 2, 2001)
+    at_times = solve(OSCILLATOR, 0.0, 2.0, [1.0, 0.0], p=4.0, times=times)
+    np.testing.assert_array_equal(at_times.t, times)
+    np.testing.assert_allclose(at_times.x[:, 0], np.cos(2 * times), atol=1e-5)
+    np.testing.assert_allclose(at_times.xdot[:, 0], -2 * np.sin(2 * times), atol=1e-4)
+    at_steps = solve(OSCILLATOR, 0.0, 2.0, [1.0, 0.0], p=4.0)
+    assert len(at_steps.t) == at_steps.statistics.steps + 1
+    assert at_steps.t[0] == 0
+    assert at_steps.t[-1] == 2.0
+    np.testing.assert_allclose(at_steps.x[:, 0], np.cos(2 * at_steps.t), atol=1e-5)
+    assert sum(at_steps.statistics.order_histogram) == at_steps.statistics.steps
+
+
+def test_other_parameters_compile_nothing_anew():
+    a = solve(OSCILLATOR, 0.0, 1.0, [1.0, 0.0], p=1.0, times=[1.0])
+    compiled = [value for key, value in OSCILLATOR.kept.items() if key[0] == "auto" and key[2] is False]
+    before = compiled[0].run._cache_size()
+    b = solve(OSCILLATOR, 0.0, 1.0, [1.0, 0.0], p=9.0, times=[0.5, 1.0], rtol=1e-4)
+    assert compiled[0].run._cache_size() == before
+    assert a.x[-1, 0] == pytest.approx(np.cos(1.0), abs=1e-5)
+    assert b.x[-1, 0] == pytest.approx(np.cos(3.0), abs=1e-3)
+
+
+def test_chunks_are_handed_over_and_not_kept():
+    seen = []
+    solution = solve(
+        OSCILLATOR, 0.0, 50.0, [1.0, 0.0], p=4.0, times=np.linspace(0, 50, 3000),
+        on_chunk=lambda t, x, xdot: seen.append(t),
+    )  # fmt: skip
+    assert len(solution.t) == 0
+    assert len(seen) >= 3
+    np.testing.assert_array_equal(np.concatenate(seen), np.linspace(0, 50, 3000))
+
+
+def test_an_interrupt_keeps_what_was_computed():
+    def interrupt(t, x, xdot):
+        kept.append(t)
+        if len(kept) == 2:
+            raise KeyboardInterrupt
+
+    kept = []
+    solution = solve(OSCILLATOR, 0.0, 1e4, [1.0, 0.0], p=4.0, on_chunk=interrupt)
+    assert solution.status == Status.INTERRUPTED
+    assert "interrupted" in solution.message
+    assert 0 < solution.t_last < 1e4
+    assert solution.statistics.steps > 0
+
+
+def test_progress_is_shown(capsys):
+    solve(OSCILLATOR, 0.0, 2.0, [1.0, 0.0], p=4.0, progress=True)
+    assert "simulated time" in capsys.readouterr().err
+
+
+def test_constraints_of_the_pendulum_hold_and_mu_is_small():
+    case = testset.pendulum()
+    solution = solve(case.problem, 0.0, 2.0, case.x0, rtol=1e-6)
+    q, v = solution.x[:, :2], solution.x[:, 2:4]
+    assert np.max(np.abs(np.sum(q * q, axis=1) - 1)) < 1e-8
+    assert np.max(np.abs(np.sum(q * v, axis=1))) < 1e-7
+    assert np.max(np.abs(solution.x[:, 5])) < 1e-5
+
+
+BALL = Problem(
+    lambda t, x, xdot, p: jnp.stack([xdot[0] - x[1], xdot[1] + 9.81]),
+    2,
+    2,
+    crossings=lambda t, x, xdot, p: jnp.stack([x[0], x[0] - 0.5]),
+    directions=[-1, -1],
+)
+
+
+def test_the_first_crossing_is_located_and_the_run_goes_on():
+    stopped = solve(BALL, 0.0, 3.0, [1.0, 0.0], rtol=1e-8)
+    assert stopped.status == Status.CROSSING
+    assert stopped.crossings[0].which == (1,)
+    assert stopped.t_last == pytest.approx(np.sqrt(1 / 9.81), abs=1e-8)
+    assert stopped.t[-1] == stopped.t_last
+    assert stopped.x_last[0] == pytest.approx(0.5, abs=1e-12)
+
+    def bounce(crossing, x, xdot):
+        return ([0.0, -0.5 * x[1]], None) if 0 in crossing.which else (x, xdot)
+
+    fall = np.sqrt(2 / 9.81)
+    bounced = solve(BALL, 0.0, 1.5 * fall, [1.0, 0.0], rtol=1e-8, on_crossing=bounce)
+    assert bounced.status == Status.SUCCESS
+    assert [crossing.which for crossing in bounced.crossings] == [(1,), (0,)]
+    assert bounced.crossings[1].time == pytest.approx(fall, abs=1e-8)
+    assert bounced.crossings[1].rising == (False,)
+    rise = 0.5 * 9.81 * fall * (0.5 * fall) - 0.5 * 9.81 * (0.5 * fall) ** 2
+    assert bounced.x_last[0] == pytest.approx(rise, abs=1e-6)
+
+
+def van_der_pol(t, x, xdot, p):
+    return jnp.stack([xdot[0] - x[1], xdot[1] - p * ((1 - x[0] ** 2) * x[1]) + x[0]])
+
+
+def test_lanes_of_a_batch_equal_single_runs():
+    problem = Problem(van_der_pol, 2, 2)
+    times, x0, xdot0 = jnp.linspace(0.0, 20.0, 5), jnp.array([2.0, 0.0]), jnp.array([0.0, -2.0])
+    trajectory = make_trajectory(problem, 1.0, rtol=1e-5)
+    single = jax.jit(trajectory)
+    p = jnp.array([0.1, 5.0, 50.0])
+    batch = jax.jit(jax.vmap(trajectory, (None, None, None, 0)))(times, x0, xdot0, p)
+    assert len(set(np.asarray(batch.counters.steps).tolist())) == 3
+    for lane in range(3):
+        alone = single(times, x0, xdot0, p[lane])
+        assert alone.status == Status.SUCCESS == batch.status[lane]
+        assert alone.counters.steps == batch.counters.steps[lane]
+        np.testing.assert_allclose(batch.x[lane], alone.x, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_the_dense_path_lowers_for_accelerators(platform):
+    problem = Problem(van_der_pol, 2, 2)
+    trajectory = make_trajectory(problem, 1.0)
+    times, x, p = jnp.linspace(0.0, 1.0, 3), jnp.array([2.0, 0.0]), jnp.ones(4)
+    one = jax.export.export(jax.jit(trajectory), platforms=[platform])(times, x, x, 1.0)
+    many = jax.vmap(trajectory, (None, None, None, 0))
+    batch = jax.export.export(jax.jit(many), platforms=[platform])(times, x, x, p)
+    assert one.platforms == batch.platforms == (platform,)
