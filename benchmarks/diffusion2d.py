@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from modia_py.solvers import Problem, solve
 from modia_py.solvers.choose_solver import choose_solver
 from modia_py.solvers.compiled import pattern_of

@@ -18,6 +18,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+
 from modia_py.solvers import Problem, solve
 
 OURS = (1e-3, 3e-4, 1e-4, 1e-5)

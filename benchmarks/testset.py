@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from modia_py.solvers import consistent_xdot, impulse_start, solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent))

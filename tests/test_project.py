@@ -56,7 +56,9 @@ def test_examples_are_balanced(model):
     assert flat.size == flat.unknowns
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/language.md", "docs/structure.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "docs/language.md", "docs/structure.md", "docs/solvers.md"]
+)
 def test_the_examples_in_documents_run(document):
     text = (ROOT / document).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

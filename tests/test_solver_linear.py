@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+
 from modia_py.solvers import Problem, Status, solve
 from modia_py.solvers.choose_solver import choose_solver
 from modia_py.solvers.compiled import pattern_of

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from modia_py.solvers import Problem
 from modia_py.solvers.coefficients import DIFFERENCES, SIGNED_BINOMIALS
 from modia_py.solvers.compiled import pattern_of

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from modia_py.solvers import Problem, Status, consistent_xdot, impulse_start, make_trajectory, solve
 
 from .problems import testset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from modia_py.solvers import Problem, Status, consistent_start, consistent_xdot, impulse_start, solve
 
 from .problems import testset

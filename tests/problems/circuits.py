@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+
 from modia_py.solvers import Problem
 
 from .testset import Case, _ref

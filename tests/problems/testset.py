@@ -18,6 +18,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+
 from modia_py.solvers import Problem
 
 from .mechanisms import mechanism
