@@ -20,6 +20,7 @@ from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
 from .batches import take
 from .calculus import differentiate
+from .errors import ModelError
 from .expressions import Constant, Expr, Leaf
 from .flat_model import FlatEquation
 from .indexing import Positions, arithmetic_runs, from_array
@@ -155,6 +156,11 @@ class NodeEquations:
             return (lambda vectors: vectors["time"]), True
         if slot.kind == "constant":
             return _constant(picks)
+        if slot.kind == "input":  # there is no vector of inputs here yet: better no answer than a wrong one
+            raise ModelError(
+                f"The equation `{picks[0][0]}` ({picks[0][0].equation.source}) uses an input: the index-1 "
+                f"form cannot be evaluated with inputs yet. Use a function of `time` instead."
+            )
         positions = np.concatenate([self._positions(flat, pick, copies) for flat, pick, copies in picks])
         vector, sign = "p", None
         if slot.kind == "variable":

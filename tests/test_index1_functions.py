@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from modia_py import Model, Par, Var, connect, der, elaborate, lower, time
+from modia_py import Input, Model, ModelError, Par, Var, connect, der, elaborate, lower, time
 from modia_py.arrays.index1 import Slot
 from modia_py.arrays.transform import transform
 from modia_py.index1_functions import index1_functions
@@ -234,6 +234,21 @@ def test_sliding_mass_is_the_damped_oscillator(lowered):
     w = functions.values(0.0, np.array([s, ds]), np.array([ds, dds]), plain.parameters())
     np.testing.assert_allclose(functions.variable(w, "r", model), [0.6 * s, 0.8 * s, 0.0])
     np.testing.assert_allclose(functions.variable(w, "v", model, 1), [0.6 * dds, 0.8 * dds, 0.0])
+
+
+def test_inputs_are_refused_and_not_taken_for_parameters():
+    class Driven(Model):
+        u = Input()
+        k = Par(7.0)
+        x = Var()
+
+        def equations(self):
+            return [der(self.x) == self.u - self.k * self.x]
+
+    model = model_structure(elaborate(Driven()))
+    result = transform(model.structure, model.integers, model.integer_rows)
+    with pytest.raises(ModelError, match=r"`der\(x\) == u - k\*x` .*uses an input.*function of `time`"):
+        index1_functions(model, result)
 
 
 def test_program_size_does_not_depend_on_copies():
