@@ -12,6 +12,7 @@ from .index1 import Index1Form, check_index1, special_index1
 from .integer_equations import IntegerEquations
 from .pantelides import Reduction, is_solvable_by_differentiation, pantelides
 from .simplify import Simplified, simplify_structure
+from .stages import index1_with_few_stages
 from .structure import NONE, Integers, Structure, extend_mask
 
 
@@ -76,13 +77,14 @@ def transform(
     integer_rows: Integers | None = None,
     *,
     keep: Integers | None = None,
-    tearing: bool = True,
+    tearing: bool | str = True,
     check: bool = False,
 ) -> Transformation:
     """Remove singularities, reduce the index, sort, tear, and arrange as special index-1 form.
 
-    `keep` marks variables that should stay in x if possible. Raises SingularStructure where the
-    equations cannot determine the variables.
+    `keep` marks variables that should stay in x if possible. `tearing` is True, False, or "auto": torn, but
+    without long chains of assignments. Raises SingularStructure where the equations cannot determine the
+    variables.
     """
     if integers is None or integer_rows is None:
         integers = IntegerEquations.from_rows([], structure.variable_count)
@@ -101,7 +103,10 @@ def transform(
     final = reduction.structure
     blocks = blt(final, reduction.flow, final.highest_equations(), final.highest_variables())
     kept = None if keep is None else extend_mask(simplified.marks(keep), final.variable_count)
-    form = special_index1(final, blocks, tearing=tearing, keep=kept)
+    if tearing == "auto":
+        form = index1_with_few_stages(final, blocks, kept)
+    else:
+        form = special_index1(final, blocks, tearing=bool(tearing), keep=kept)
     if check:
         check_blt(final, reduction.flow, blocks)
         check_index1(form)

@@ -8,18 +8,23 @@ import jax
 jax.config.update("jax_enable_x64", True)
 
 from .calculus import der  # noqa: E402
+from .compiled_model import CompiledModel  # noqa: E402
 from .connections import connect  # noqa: E402
 from .elaborate import elaborate  # noqa: E402
-from .errors import ModelError, ModelWarning, ModiaError  # noqa: E402
+from .errors import ModelError, ModelWarning, ModiaError, SimulationError, StructureError  # noqa: E402
 from .flat_model import FlatModel  # noqa: E402
 from .lower import LoweredModel, lower  # noqa: E402
 from .model import Connector, Model  # noqa: E402
+from .result import Result  # noqa: E402
+from .simulate import simulate  # noqa: E402
 from .symbols import Flow, Input, Par, Var, time  # noqa: E402
+from .translate import translate  # noqa: E402
 from .user_functions import function  # noqa: E402
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CompiledModel",
     "Connector",
     "FlatModel",
     "Flow",
@@ -30,11 +35,16 @@ __all__ = [
     "ModelWarning",
     "ModiaError",
     "Par",
+    "Result",
+    "SimulationError",
+    "StructureError",
     "Var",
     "connect",
     "der",
     "elaborate",
     "function",
     "lower",
+    "simulate",
     "time",
+    "translate",
 ]

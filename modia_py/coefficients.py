@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,13 +12,23 @@ import numpy as np
 
 from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
-from .batches import Location, Use, make_batches
+from .batches import Batch, Location, Use, make_batches
 from .expressions import Constant, Expr, Leaf, call
+from .flat_model import FlatEquation
 from .linear_terms import LinearTerm, Pattern, linear_terms
 from .node_equations import NodeEquations
 from .primitives import named
 from .structure import ModelStructure
-from .value_map import flat_starts
+from .value_map import flat_starts, ranges
+
+
+@dataclass(frozen=True, eq=False)
+class _Computed:
+    """Coefficients that depend on parameters: an expression, the copies it is wanted for, their places."""
+
+    use: Use
+    copies: Integers
+    places: Integers  # (copies, rows)
 
 
 def assignment_coefficients(
@@ -25,108 +37,161 @@ def assignment_coefficients(
     """A function of the parameters: the coefficients of all local assignments, element after element."""
     form, final = result.form, result.structure
     sizes = final.equation_size[form.local_equations]
+    first = np.cumsum(sizes) - sizes
     fixed = np.ones(int(sizes.sum()))
-    computed: list[tuple[Use, Integers]] = []
-    finder = _Finder(model, result, equations)
-    first = 0
-    for equation, variable, size in zip(
-        form.local_equations.tolist(), form.local_variables.tolist(), sizes.tolist(), strict=True
-    ):
-        places = np.arange(first, first + size)
-        first += size
-        sign, coefficient, use = finder.find(equation, variable)
-        fixed[places] = sign * (coefficient if use is None else 1.0)
-        if use is not None:
-            computed.append((use, places))
-    batches = [
-        (batch, np.concatenate([computed[number][1] for number in batch.uses]))
-        for batch in make_batches([use for use, _ in computed])
-    ]
-    lengths = {number: len(places) for number, (_, places) in enumerate(computed)}
+    pairs = _Pairs(model, result, equations)
+    for place, value in zip(pairs.hidden.tolist(), pairs.hidden_coefficients(), strict=True):
+        fixed[first[place] : first[place] + sizes[place]] = value
+    computed: list[_Computed] = []
+    for flat, segment, members in pairs.groups():
+        for term, chosen, rows in pairs.terms(flat, segment, members):
+            places = first[chosen][:, None] + np.arange(rows.stop - rows.start)
+            fixed[places] *= pairs.sign[chosen][:, None]
+            coefficient = _of_rows(term, flat, rows)
+            if isinstance(coefficient, Constant):
+                fixed[places] *= coefficient.value
+            else:
+                copies = model.equation_copy[pairs.origin[chosen]]
+                computed.append(_Computed(_use(model, flat, coefficient), copies, places))
+    batches = [_gathered(batch, computed) for batch in make_batches([entry.use for entry in computed])]
 
     def coefficients(p: Any) -> Any:
         values = jnp.asarray(fixed)
-        for batch, places in batches:
-            found = batch({"p": p, "time": 0.0})
-            spread = [
-                jnp.broadcast_to(value, (lengths[number],)) if value.ndim == 0 else value.reshape(-1)
-                for number, value in zip(batch.uses, found, strict=True)
-            ]
-            values = values.at[places].multiply(jnp.concatenate(spread))
+        for batch, source, places in batches:
+            found = batch({"p": p, "time": 0.0}).reshape(-1)
+            values = values.at[places].multiply(found[source])
         return values
 
     return coefficients
 
 
-class _Finder:
-    """Finds the term of an equation that an assignment is solved for."""
+class _Pairs:
+    """Local assignments, traced back to the equations and variables that the user wrote."""
 
     def __init__(self, model: ModelStructure, result: Transformation, equations: NodeEquations):
         self.model, self.result, self.equations = model, result, equations
-        self.lower = result.structure.integral_of_variable()
-        self.terms: dict[int, list[LinearTerm]] = {}
+        form, found = result.form, result.simplified.found
+        lower = result.structure.integral_of_variable()
+        variable, order = form.local_variables.copy(), equations.order[form.local_equations]
+        for level in range(int(order.max(initial=0))):  # the coefficient is that of the equation as written
+            variable = np.where(order > level, lower[variable], variable)
+        self.origin = equations.origin[form.local_equations]
+        self.original = result.simplified.variables[variable]
+        hidden_row = equations.hidden_row[self.origin]
+        self.hidden = np.flatnonzero(hidden_row != NONE)
+        self.written = np.flatnonzero(hidden_row == NONE)
+        self.own = np.full(len(self.origin), NONE)
+        self.own[self.written] = self._own_variables()
+        is_alias = (self.own != NONE) & (found.alias_of[self.own] >= 0)
+        self.sign = np.where(is_alias, found.alias_sign[self.own], 1)
+        self.base, self.base_order = self._bases()
         self.starts = flat_starts(model)
+        self._terms: dict[int, list[LinearTerm]] = {}
 
-    def find(self, equation: int, variable: int) -> tuple[float, Any, Use | None]:
-        """Sign of an alias, a number (or array of them), and what to compute if it is not a number."""
-        for _ in range(int(self.equations.order[equation])):
-            variable = int(self.lower[variable])
-        origin = int(self.equations.origin[equation])
-        hidden = int(self.equations.hidden_row[origin])
-        found = self.result.simplified.found
-        original = int(self.result.simplified.variables[variable])
-        if hidden != NONE:
-            variables, coefficients = found.hidden.row(hidden)
-            return 1.0, float(coefficients[variables == original][0]), None
-        structure = self.model.structure
-        flat = self.model.flat.equations[self.model.equation_of[origin]]
-        key = id(flat.equation)
-        if key not in self.terms:
-            self.terms[key] = linear_terms(flat.equation)
-        contained = structure.variables_of(origin)
+    def _own_variables(self) -> Integers:
+        """What the equation contains, of which the assigned variable may be the alias."""
+        structure, found = self.model.structure, self.result.simplified.found
+        origin, original = self.origin[self.written], self.original[self.written]
+        counts = np.diff(structure.start)[origin]
+        pair = np.repeat(np.arange(len(origin)), counts)
+        contained = structure.variables[ranges(structure.start[origin], counts)]
         stands_for = np.where(found.alias_of[contained] >= 0, found.alias_of[contained], contained)
-        (own,) = contained[stands_for == original]
-        sign = float(found.alias_sign[own]) if found.alias_of[own] >= 0 else 1.0
-        table = self.equations.tables.of(flat)
-        rows = self._rows(origin, table)
-        term = self._term(self.terms[key], flat, int(own), origin, rows.start)
-        coefficient = term.coefficient
-        assert coefficient is not None
-        if coefficient.ndim and coefficient.shape != flat.equation.shape:
-            coefficient = call(named("broadcast_to"), coefficient, flat.equation.shape)
-        if isinstance(coefficient, Constant):
-            value = coefficient.value
-            return sign, (value.reshape(-1)[rows] if value.ndim else float(value)), None
-        copy = int(self.model.equation_copy[origin])
-        expr: Expr = coefficient if coefficient.ndim == 0 else coefficient.reshape(-1)[rows]
+        hit = stands_for == original[pair]
+        own = np.full(len(origin), NONE)
+        own[pair[hit]] = contained[hit]
+        assert (own != NONE).all(), "an equation does not contain what it is solved for"
+        return own
 
-        def locate(leaf: Leaf) -> Location:
-            symbol = self.model.flat.resolve(leaf, flat.owner)
-            return Location("p", symbol.offset + copy * leaf.size, ())
-
-        return sign, None, Use(expr, (), locate)
-
-    def _rows(self, origin: int, table: Any) -> slice:
-        segment = int(self.model.equation_segment[origin])
-        start = int(table.sizes[:segment].sum())
-        return slice(start, start + int(table.sizes[segment]))
-
-    def _term(self, terms: list[LinearTerm], flat: Any, own: int, origin: int, row: int) -> LinearTerm:
-        """The term that contains the first element of a node, in the row where the equation node begins."""
+    def _bases(self) -> tuple[Integers, Integers]:
+        """The variable itself, and how often it is differentiated."""
         integral = self.model.structure.integral_of_variable()
-        order = 0
-        while integral[own] != NONE:
-            own, order = int(integral[own]), order + 1
-        start = int(self.starts[own])
-        copy = int(self.model.equation_copy[origin])
-        for term in terms:
-            if term.leaf.order != order or term.coefficient is None:
+        base, order = self.own.copy(), np.zeros(len(self.own), np.int64)
+        while (moving := (base != NONE) & (integral[base] != NONE)).any():
+            order += moving
+            base = np.where(moving, integral[base], base)
+        return base, order
+
+    def hidden_coefficients(self) -> list[float]:
+        found = self.result.simplified.found
+        values = []
+        for place in self.hidden.tolist():
+            variables, coefficients = found.hidden.row(int(self.equations.hidden_row[self.origin[place]]))
+            values.append(float(coefficients[variables == self.original[place]][0]))
+        return values
+
+    def groups(self) -> list[tuple[FlatEquation, int, Integers]]:
+        """Assignments of one segment of one equation, for any of its copies."""
+        if not len(self.written):
+            return []
+        origin = self.origin[self.written]
+        kind = np.stack([self.model.equation_of[origin], self.model.equation_segment[origin]])
+        order = np.lexsort(kind)
+        sorted_kind = kind[:, order]
+        cuts = np.flatnonzero((np.diff(sorted_kind, axis=1) != 0).any(axis=0)) + 1
+        groups = []
+        for members in np.split(order, cuts):
+            number, segment = kind[:, members[0]].tolist()
+            groups.append((self.model.flat.equations[number], segment, self.written[members]))
+        return groups
+
+    def terms(
+        self, flat: FlatEquation, segment: int, members: Integers
+    ) -> list[tuple[LinearTerm, Integers, slice]]:
+        """For each term of the equation, the assignments that are solved for it, and the rows of them."""
+        if id(flat.equation) not in self._terms:
+            self._terms[id(flat.equation)] = linear_terms(flat.equation)
+        table = self.equations.tables.of(flat)
+        begin = int(table.sizes[:segment].sum())
+        rows = slice(begin, begin + int(table.sizes[segment]))
+        copies = self.model.equation_copy[self.origin[members]]
+        start = self.starts[self.base[members]]
+        left = np.ones(len(members), bool)
+        found = []
+        for term in self._terms[id(flat.equation)]:
+            if term.coefficient is None or not left.any():
                 continue
             symbol = self.model.flat.resolve(term.leaf, flat.owner)
-            local = start - symbol.offset - copy * term.leaf.size
             places = term.positions.to_array().reshape(-1)
             if term.pattern is Pattern.ELEMENTWISE:
-                places = places[row : row + 1]
-            if (places == local).any():
-                return term
-        raise AssertionError("an assignment has no coefficient")
+                places = places[begin : begin + 1]
+            local = start - symbol.offset - copies * term.leaf.size
+            hit = left & (self.base_order[members] == term.leaf.order) & np.isin(local, places)
+            left &= ~hit
+            if hit.any():
+                found.append((term, members[hit], rows))
+        assert not left.any(), "an assignment has no coefficient"
+        return found
+
+
+def _of_rows(term: LinearTerm, flat: FlatEquation, rows: slice) -> Expr:
+    """The coefficient in some rows of an equation; one number may serve all."""
+    coefficient = term.coefficient
+    assert coefficient is not None
+    if coefficient.ndim == 0:
+        return coefficient
+    if coefficient.shape != flat.equation.shape:
+        coefficient = call(named("broadcast_to"), coefficient, flat.equation.shape)
+    return coefficient.reshape(-1)[rows]
+
+
+def _use(model: ModelStructure, flat: FlatEquation, coefficient: Expr) -> Use:
+    lead = flat.owner.lead
+
+    def locate(leaf: Leaf) -> Location:
+        symbol = model.flat.resolve(leaf, flat.owner)
+        return Location("p", symbol.offset, symbol.copy_strides(leaf, lead))
+
+    return Use(coefficient, lead, locate)
+
+
+def _gathered(batch: Batch, computed: list[_Computed]) -> tuple[Batch, Integers, Integers]:
+    """A batch, which of its values are wanted, and where they go."""
+    width = math.prod(batch.root.shape)
+    source, places, start = [], [], 0
+    for number in batch.uses:
+        entry = computed[number]
+        columns = np.arange(entry.places.shape[1]) if width > 1 else np.zeros(entry.places.shape[1], int)
+        source.append(((start + entry.copies)[:, None] * width + columns).ravel())
+        places.append(entry.places.ravel())
+        start += entry.use.copies
+    return batch, np.concatenate(source), np.concatenate(places)

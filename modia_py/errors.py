@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class ModiaError(Exception):
@@ -16,6 +17,18 @@ class ModelError(ModiaError):
 
 class UnknownAttributeError(ModelError, AttributeError):
     """A component has no such attribute; an AttributeError too, so that `hasattr` keeps working."""
+
+
+class StructureError(ModiaError):
+    """The equations cannot determine the variables: too many, too few, or not independent."""
+
+
+class SimulationError(ModiaError):
+    """A run could not start, or not go on. `result` is what was computed until then, or None."""
+
+    def __init__(self, text: str, result: Any = None):
+        super().__init__(text)
+        self.result = result
 
 
 class ModelWarning(UserWarning):

@@ -1,6 +1,6 @@
 """The special index-1 form of a model as JAX functions.
 
-`residual(t, x, xdot, p)` has the rows [chain; fd; fc] of the form. Values come from x and xdot, then from
+`residual(t, x, xdot, p, u)` has the rows [chain; fd; fc] of the form. Values come from x and xdot, then from
 the local assignments, stage after stage: each is linear in what it is solved for, so its value is
 `-r/c`, with r the residual where that variable is zero and c its coefficient. Nothing iterates.
 
@@ -30,14 +30,19 @@ from .value_map import ValueMap, ranges, value_map
 
 @dataclass(frozen=True, eq=False)
 class Index1Functions:
-    """`residual(t, x, xdot, p)`; `values(t, x, xdot, p)` are all variables: see `value_map`."""
+    """`residual(t, x, xdot, p, u)`; `values(t, x, xdot, p, u)` are all variables: see `value_map`.
 
-    residual: Callable[[Any, Any, Any, Any], Any]
-    values: Callable[[Any, Any, Any, Any], Any]
+    u are the inputs, then their derivatives, up to `input_order`.
+    """
+
+    residual: Callable[..., Any]
+    values: Callable[..., Any]
     value_map: ValueMap
     size: int
     differential_rows: int  # chain and fd rows, before those of fc
     slot_offset: Integers
+    input_size: int
+    input_order: int
 
     def variable(self, w: Any, name: str, model: ModelStructure, order: int = 0) -> Any:
         """The value of a variable of the model, eliminated ones too."""
@@ -65,7 +70,7 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     fd, fc = equations.residual(form.fd), equations.residual(form.fc)
     corrections = _corrections(result, equations, values, offset)
 
-    def compute(t: Any, x: Any, xdot: Any, p: Any, push: Any = None) -> Any:
+    def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = (), push: Any = None) -> Any:
         """All values; `push` is added to the chain variables, to differentiate by them."""
         w = (
             jnp.zeros(values.zero + 1)
@@ -78,24 +83,34 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
             w = w.at[chain_places].add(push)
         divisors = coefficients(p)
         for evaluate, targets, which in stages:
-            w = w.at[targets].set(-evaluate(t, w, p) / divisors[which])
+            w = w.at[targets].set(-evaluate({"time": t, "w": w, "p": p, "u": u}) / divisors[which])
         return w
 
-    def residual(t: Any, x: Any, xdot: Any, p: Any) -> Any:
-        w = compute(t, x, xdot, p)
+    def residual(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
+        w = compute(t, x, xdot, p, u)
+        vectors = {"time": t, "w": w, "p": p, "u": u}
         chain = xdot[chain_rows] - w[chain_places]
         for constraint, mu_places, rows in corrections:
 
             def pushed(push: Any, constraint: Any = constraint) -> Any:
-                return constraint(t, compute(t, x, xdot, p, push), p)
+                return constraint({**vectors, "w": compute(t, x, xdot, p, u, push)})
 
             _, pull = jax.vjp(pushed, jnp.zeros(len(chain_places)))
             chain = chain + pull(xdot[mu_places])[0] * rows
-        return jnp.concatenate([chain, fd(t, w, p), fc(t, w, p)])
+        return jnp.concatenate([chain, fd(vectors), fc(vectors)])
 
     sizes = result.structure.equation_size
     differential = len(chain_rows) + int(sizes[form.fd].sum())
-    return Index1Functions(residual, compute, values, form.size, differential, offset)
+    return Index1Functions(
+        residual,
+        compute,
+        values,
+        form.size,
+        differential,
+        offset,
+        equations.input_size,
+        equations.input_order,
+    )
 
 
 def _stages(result: Transformation, equations: NodeEquations, values: ValueMap) -> list:

@@ -20,7 +20,6 @@ from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
 from .batches import take
 from .calculus import differentiate
-from .errors import ModelError
 from .expressions import Constant, Expr, Leaf
 from .flat_model import FlatEquation
 from .indexing import Positions, arithmetic_runs, from_array
@@ -28,7 +27,8 @@ from .structure import ModelStructure
 from .templates import Pick, Slot, evaluate, make_template
 from .value_map import ValueMap, ranges
 
-Evaluate = Callable[[Any, Any, Any], Any]
+Evaluate = Callable[[dict[str, Any]], Any]
+"""From the vectors w (values), p (parameters), u (inputs and their derivatives) and the time."""
 MOST_RUNS = 8
 
 
@@ -69,6 +69,8 @@ class NodeEquations:
         hidden = simplified.found.hidden_rows
         self.hidden_row[model.integer_rows[hidden]] = np.arange(len(hidden))
         self._derivatives: dict[tuple[int, int], Expr] = {}
+        self.input_size = sum(entry.size for entry in model.flat.inputs)
+        self.input_order = 0  # the highest derivative of an input in an equation lowered so far
 
     def expression(self, flat: FlatEquation, order: int) -> Expr:
         """The residual of an equation, differentiated."""
@@ -79,7 +81,7 @@ class NodeEquations:
         return self._derivatives[key]
 
     def residual(self, nodes: Integers) -> Evaluate:
-        """A function (t, w, p) of the residuals of nodes, one after the other."""
+        """A function of the residuals of nodes, one after the other."""
         sizes = self.result.structure.equation_size[nodes]
         first = np.cumsum(sizes) - sizes
         is_hidden = self.hidden_row[self.origin[nodes]] != NONE
@@ -91,8 +93,7 @@ class NodeEquations:
         order = np.argsort(np.concatenate([np.zeros(0, np.int64), *(places for _, places in parts)]))
         back = from_array(order)
 
-        def evaluate_nodes(t: Any, w: Any, p: Any) -> Any:
-            vectors = {"w": w, "p": p, "time": t}
+        def evaluate_nodes(vectors: dict[str, Any]) -> Any:
             values = [part(vectors) for part, _ in parts]
             return take(jnp.concatenate([jnp.zeros(0), *values]), back)
 
@@ -156,14 +157,13 @@ class NodeEquations:
             return (lambda vectors: vectors["time"]), True
         if slot.kind == "constant":
             return _constant(picks)
-        if slot.kind == "input":  # there is no vector of inputs here yet: better no answer than a wrong one
-            raise ModelError(
-                f"The equation `{picks[0][0]}` ({picks[0][0].equation.source}) uses an input: the index-1 "
-                f"form cannot be evaluated with inputs yet. Use a function of `time` instead."
-            )
         positions = np.concatenate([self._positions(flat, pick, copies) for flat, pick, copies in picks])
         vector, sign = "p", None
-        if slot.kind == "variable":
+        if slot.kind == "input":
+            vector = "u"
+            positions = positions + slot.order * self.input_size
+            self.input_order = max(self.input_order, slot.order)
+        elif slot.kind == "variable":
             vector = "w"
             signs = self.values.sign[slot.order][positions]
             positions = self.values.place[slot.order][positions]
@@ -187,22 +187,21 @@ class NodeEquations:
         found, final = self.result.simplified.found, self.result.structure
         final_node = np.full(self.model.structure.variable_count, NONE)
         final_node[self.result.simplified.variables] = np.arange(len(self.result.simplified.variables))
-        rows, columns, weights, start = [], [], [], 0
-        for node in nodes.tolist():
-            variables, coefficients = found.hidden.row(int(self.hidden_row[self.origin[node]]))
-            target = final_node[variables]
-            for _ in range(int(self.order[node])):
-                target = final.variable_derivative[target]
-            length = int(final.equation_size[node])
-            for variable, coefficient in zip(target.tolist(), coefficients.tolist(), strict=True):
-                rows.append(start + np.arange(length))
-                columns.append(self.values.offset[variable] + np.arange(length))
-                weights.append(np.full(length, float(coefficient)))
-            start += length
-        row, column, weight = (np.concatenate(part) for part in (rows, columns, weights))
+        row_of = self.hidden_row[self.origin[nodes]]
+        counts = found.hidden.lengths[row_of]
+        entries = ranges(found.hidden.indptr[row_of], counts)
+        node = np.repeat(np.arange(len(nodes)), counts)
+        target, order = final_node[found.hidden.variables[entries]], self.order[nodes][node]
+        for level in range(int(order.max(initial=0))):
+            target = np.where(order > level, final.variable_derivative[target], target)
+        sizes = final.equation_size[nodes]
+        first = np.cumsum(sizes) - sizes
+        row, column = ranges(first[node], sizes[node]), ranges(self.values.offset[target], sizes[node])
+        weight = np.repeat(found.hidden.coefficients[entries].astype(float), sizes[node])
+        total = int(sizes.sum())
 
         def call(vectors: dict[str, Any]) -> Any:
-            return jnp.zeros(start).at[row].add(weight * vectors["w"][column])
+            return jnp.zeros(total).at[row].add(weight * vectors["w"][column])
 
         return call
 

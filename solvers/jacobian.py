@@ -92,12 +92,14 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
     return Pattern(n, rows, columns, colours_of(rows, columns, n), integrals, note)
 
 
-def colours_of(rows: np.ndarray, columns: np.ndarray, n: int) -> np.ndarray:
-    if len(rows) >= n * n:
+def colours_of(rows: np.ndarray, columns: np.ndarray, n: int, m: int | None = None) -> np.ndarray:
+    """Colours of the n columns of a pattern with m rows (n if not given)."""
+    m = n if m is None else m
+    if len(rows) >= m * n:
         return np.arange(n, dtype=np.int32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", asdex.DenseColoringWarning)
-        sparsity = asdex.SparsityPattern.from_coo(rows, columns, (n, n))
+        sparsity = asdex.SparsityPattern.from_coo(rows, columns, (m, n))
         colours, _ = asdex.color_cols(sparsity)
     return np.asarray(colours, np.int32)
 

@@ -44,7 +44,7 @@ class Root:
     unsatisfied: tuple[int, ...] = ()
 
 
-class _System:
+class SparseSystem:
     """g and its sparse Jacobian at points on the host; compiled once, for other arguments again used."""
 
     def __init__(self, equations: Callable[..., Any], x: jax.Array, arguments: tuple[Any, ...]):
@@ -54,14 +54,16 @@ class _System:
         def flat(x: Any, *leaves: Any) -> Any:
             return equations(x, *jax.tree.unflatten(tree, leaves))
 
+        self.m: int = jax.eval_shape(flat, x, *leaves).shape[0]
+
         try:
             found = asdex.jacobian_sparsity(flat, x, *leaves)
             self.rows: np.ndarray = np.asarray(found.rows)
             self.columns: np.ndarray = np.asarray(found.cols)
         except Exception:  # a dense pattern is always right
-            self.rows, self.columns = (index.ravel() for index in np.indices((self.n, self.n)))
-        self.colours = colours_of(self.rows, self.columns, self.n)
-        directions = int(self.colours.max()) + 1
+            self.rows, self.columns = (index.ravel() for index in np.indices((self.m, self.n)))
+        self.colours = colours_of(self.rows, self.columns, self.n, self.m)
+        directions = int(self.colours.max(initial=0)) + 1
         colours = jnp.asarray(self.colours)
 
         def compressed(colours: Any, x: Any, *leaves: Any) -> Any:
@@ -75,7 +77,7 @@ class _System:
         self._value, self._compressed = jax.jit(flat), partial(jax.jit(compressed), colours)
         self.use(arguments)
 
-    def use(self, arguments: tuple[Any, ...]) -> _System:
+    def use(self, arguments: tuple[Any, ...]) -> SparseSystem:
         self.leaves = jax.tree.leaves(arguments)
         return self
 
@@ -85,7 +87,7 @@ class _System:
     def jacobian(self, x: np.ndarray) -> sparse.csc_array:
         products = np.asarray(self._compressed(jnp.asarray(x), *self.leaves))
         values = products[self.colours[self.columns], self.rows]
-        return sparse.csc_array((values, (self.rows, self.columns)), shape=(self.n, self.n))
+        return sparse.csc_array((values, (self.rows, self.columns)), shape=(self.m, self.n))
 
 
 def find_root(
@@ -106,7 +108,7 @@ def find_root(
     if key in problem.kept:
         system = problem.kept[key].use(arguments)
     else:
-        system = problem.kept[key] = _System(equations, start, arguments)
+        system = problem.kept[key] = SparseSystem(equations, start, arguments)
     free = np.ones(problem.size, bool) if free is None else free
     x0 = np.asarray(start, float)
     if not np.all(np.isfinite(system.value(x0))):
@@ -136,7 +138,7 @@ def find_root(
 
 
 def _newton(
-    system: _System, x: np.ndarray, target: np.ndarray, free: np.ndarray, nearest: bool
+    system: SparseSystem, x: np.ndarray, target: np.ndarray, free: np.ndarray, nearest: bool
 ) -> tuple[np.ndarray, bool]:
     """Newton with line search for g(x) = target."""
     g = system.value(x) - target
@@ -191,7 +193,7 @@ def _newton_step(
     return delta
 
 
-def _homotopy(system: _System, x0: np.ndarray, free: np.ndarray, nearest: bool) -> np.ndarray | None:
+def _homotopy(system: SparseSystem, x0: np.ndarray, free: np.ndarray, nearest: bool) -> np.ndarray | None:
     """Follow g(x) = (1 - s) g(x0) from s = 0 to s = 1 with steps that adapt."""
     g0 = system.value(x0)
     x, s, step = x0, 0.0, 0.1

@@ -1,0 +1,66 @@
+"""Long chains of assignments, cut.
+
+Assignments that do not depend on each other make one stage, and the program that evaluates them has a
+piece for each stage. A chain of n assignments (a recursion along a grid, a train of bodies) would be a
+program of n pieces. Where there are more than MOST_STAGES, every so many stages the equations stay
+residuals, and what they would have been solved for goes into x: the iteration matrix is sparse, so this
+costs little, and the program stays short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .blt import Blocks
+from .cycles import assignment_stages
+from .index1 import Index1Form, special_index1
+from .structure import NONE, Integers, Structure
+
+MOST_STAGES = 24
+TRIES = 4  # cutting may open other ways to assign, which are as long
+
+
+def stages_of(form: Index1Form) -> Integers:
+    """The stage, from 1, of each local assignment."""
+    structure = form.structure
+    return assignment_stages(
+        structure.start,
+        structure.variables,
+        structure.variable_count,
+        form.local_equations,
+        form.local_variables,
+    )
+
+
+def index1_with_few_stages(
+    structure: Structure, blocks: Blocks, keep: Integers | None, most: int = MOST_STAGES
+) -> Index1Form:
+    """The torn form, with chains of assignments cut; the plain form where cutting does not help."""
+    form = special_index1(structure, blocks, tearing=True, keep=keep)
+    for _ in range(TRIES):
+        stage = stages_of(form)
+        if stage.max(initial=0) <= most:
+            return form
+        cut = np.zeros(structure.equation_count, bool)
+        cut[form.local_equations[stage % most == 0]] = True
+        cut = _with_relatives(cut, structure.equation_derivative)
+        may_solve = structure.solvable & ~cut[structure.equation_of_entry()]
+        structure = replace(structure, solvable=may_solve)
+        form = special_index1(structure, blocks, tearing=True, keep=keep)
+    if stages_of(form).max(initial=0) <= most:
+        return form
+    return special_index1(structure, blocks, tearing=False, keep=keep)
+
+
+def _with_relatives(marked: Integers, derivative: Integers) -> Integers:
+    """An equation, its derivatives, and what it is a derivative of, are cut together."""
+    marked = marked.copy()
+    linked = np.flatnonzero(derivative != NONE)
+    while True:
+        either = marked[linked] | marked[derivative[linked]]
+        if (marked[linked] == either).all() and (marked[derivative[linked]] == either).all():
+            return marked
+        marked[linked] = either
+        marked[derivative[linked]] |= either

@@ -1,0 +1,116 @@
+"""Start values that cannot hold together: the smallest set of them, and the equations they are in.
+
+All `init` values become soft rows: the nearest point then violates the contradictory ones, and no others.
+Of these, one after the other is left out; what can be spared does not belong to the smallest set.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .errors import SimulationError
+from .initialization import StartProblem, cannot_start
+from .solvers.nearest import NearestRoot
+from .start_values import StartValues
+
+CONTRADICTS = 1e-7
+"""`init` values given with rounding may be off by so much, compared with their size."""
+MOST_TRIED = 16
+LISTED = 8
+
+
+def resolve_contradictions(start: StartProblem, failed: NearestRoot, rows: StartValues) -> NearestRoot:
+    """The start with all `init` values as soft rows, if they agree but for rounding; else an error."""
+    relaxed = _Relaxed(start)
+    everything = np.ones(len(start.init), bool)
+    found = relaxed.solve(everything)
+    if not relaxed.equations_hold(found):
+        raise cannot_start(start, failed, rows)
+    violated = relaxed.violated(found, everything)
+    if not len(violated):
+        return found
+    raise SimulationError(relaxed.text(found, violated))
+
+
+class _Relaxed:
+    """The initial problem with all `init` values as soft rows, any of which can be left out."""
+
+    def __init__(self, start: StartProblem):
+        self.start = start
+        self.system = start.system(start.init)
+        self.first = start.n + start.n - start.program.functions.differential_rows
+        self.fixed = np.zeros(2 * start.n, bool)
+        self.fixed[: start.n] = start.program.layout.integrals
+        m = self.system.pattern[2][0]
+        self.is_init = np.zeros(m, bool)
+        self.is_init[self.first : self.first + len(start.init)] = True
+        # Initial equations are of the same rank as `init` values: they may be what contradicts.
+        self.soft = np.arange(m) >= self.first
+
+    def solve(self, kept: np.ndarray) -> NearestRoot:
+        active = np.ones(len(self.is_init), bool)
+        active[self.is_init] = kept
+        start = self.start
+        return self.system.solve(
+            start.z_guess,
+            start.system_arguments(start.init),
+            cost=start.cost,
+            fixed=self.fixed,
+            soft=self.soft,
+            active=active,
+        )
+
+    def equations_hold(self, found: NearestRoot) -> bool:
+        return found.finite and not np.any(~self.soft[found.unsatisfied])
+
+    def violated(self, found: NearestRoot, kept: np.ndarray) -> np.ndarray:
+        """`init` values that do not hold, by number."""
+        size = np.maximum(1e-9, np.maximum(np.abs(self.start.init.value), np.abs(self.start.init.value).max()))
+        off = np.abs(found.residual[self.is_init])
+        initial = found.residual[self.soft & ~self.is_init]
+        if np.any(np.abs(initial) > CONTRADICTS):
+            return np.flatnonzero(kept & (off > 1e-3 * CONTRADICTS * size))
+        return np.flatnonzero(kept & (off > CONTRADICTS * size))
+
+    def smallest(self, violated: np.ndarray) -> np.ndarray:
+        """A set of contradictory values of which none can be left out."""
+        if len(violated) > MOST_TRIED:
+            return violated
+        kept = np.ones(len(self.start.init), bool)
+        suspects = list(violated)
+        for number in list(suspects):
+            kept[number] = False
+            found = self.solve(kept)
+            still = len(self.violated(found, kept)) > 0 or not self.equations_hold(found)
+            if still:
+                suspects.remove(number)  # they contradict without it
+            else:
+                kept[number] = True
+        return np.array(suspects, int)
+
+    def text(self, found: NearestRoot, violated: np.ndarray) -> str:
+        start = self.start
+        chosen = self.smallest(violated)
+        if not len(chosen):
+            chosen = violated
+        lines = []
+        for k in chosen[:LISTED].tolist():
+            lines.append(f"    {start.init.label(k)} = {start.init.value[k]:g}")
+        if len(chosen) > LISTED:
+            lines.append(f"    ... and {len(chosen) - LISTED} more")
+        involved = self._equations(found)
+        listed = "\n".join(f"    {start.row_text(int(row), start.init)}" for row in involved)
+        with_equations = f"\ntogether with\n{listed}" if listed else ""
+        one = len(chosen) == 1
+        return (
+            f"{'This `init` value cannot hold' if one else 'These `init` values contradict each other'} at the "
+            f"start:\n" + "\n".join(lines) + with_equations + "\nMake one of them a `guess`, or change it; "
+            f'or, if it is meant to jump, simulate(..., start="impulse").'
+        )
+
+    def _equations(self, found: NearestRoot) -> np.ndarray:
+        """The equations through which the violated values meet, and initial equations among them."""
+        weight = np.where(self.is_init, 0.0, np.abs(found.multipliers))
+        most = np.abs(found.multipliers).max(initial=0.0)
+        rows = np.flatnonzero(weight > 1e-6 * most)
+        return rows[np.argsort(-weight[rows], kind="stable")][:LISTED]

@@ -1,0 +1,135 @@
+"""A translated model as functions for the integrator, for one kind of inputs.
+
+Everything that may change from run to run is an argument: `Arguments` holds the parameters and the data of
+the inputs. What was compiled is kept here and used again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .arrays.index1 import Slot
+from .arrays.structure import Integers
+from .arrays.transform import Transformation
+from .index1_functions import Index1Functions
+from .signals import Signals
+from .solvers import Problem
+from .structure import ModelStructure
+from .value_map import ranges
+
+MOST_UNKNOWNS_POLISHED = 200
+"""xdot of output is computed anew from x, by dense elimination, up to so many unknowns."""
+
+
+class Arguments(NamedTuple):
+    """The data of a run."""
+
+    p: Any
+    signals: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where things stand in x, xdot and w, element by element."""
+
+    slot_of: Integers  # of each element of x
+    element_of: Integers
+    kind: Integers
+    x_of_place: Integers  # the element of x that holds a place of w; -1 if none does
+    xdot_of_place: Integers
+
+    @property
+    def integrals(self) -> np.ndarray:
+        """Integrals of unknowns: x itself has no meaning there."""
+        return np.isin(self.kind, (Slot.LAMBDA, Slot.MU))
+
+
+def make_layout(result: Transformation, functions: Index1Functions) -> Layout:
+    form, values = result.form, functions.value_map
+    sizes = form.slot_size()
+    slot_of = np.repeat(np.arange(len(sizes)), sizes)
+    element_of = np.arange(len(slot_of)) - functions.slot_offset[slot_of]
+    places = []
+    for held in (form.value, form.derivative):
+        of_place = np.full(values.zero + 1, -1)
+        known = held != -1
+        of_place[values.elements(held[known])] = ranges(functions.slot_offset[known], sizes[known])
+        places.append(of_place)
+    return Layout(slot_of, element_of, form.kind[slot_of], places[0], places[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """`problem` for the integrator, with `Arguments` as its parameters, and the values of all variables."""
+
+    structure: ModelStructure
+    result: Transformation
+    functions: Index1Functions
+    layout: Layout
+    signals: Signals
+    problem: Problem
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def inputs(self, t: Any, arguments: Arguments) -> Any:
+        return self.signals.values(t, arguments.signals, self.functions.input_order)
+
+    def values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        """All variables: see `value_map`."""
+        return self.functions.values(t, x, xdot, arguments.p, self.inputs(t, arguments))
+
+    def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        """All variables at many times, in one evaluation."""
+        if "outputs" not in self.kept:
+            self.kept["outputs"] = jax.jit(jax.vmap(self._output, (0, 0, 0, None)))
+        return self.kept["outputs"](t, x, xdot, arguments)
+
+    def output_inputs(self, t: Any, arguments: Arguments) -> Any:
+        """All inputs at many times."""
+        return jax.vmap(self.inputs, (0, None))(jnp.asarray(t), arguments)
+
+    def _output(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        if self.functions.size <= MOST_UNKNOWNS_POLISHED:
+            xdot = self._polished(t, x, xdot, arguments)
+        return self.values(t, x, xdot, arguments)
+
+    def _polished(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        """xdot as accurate as x: from fd = 0 and the derivative of fc.
+
+        The derivative of the interpolating polynomial is less accurate by an order, and forces are part
+        of xdot.
+        """
+        rows = self.functions.differential_rows
+
+        def equations(xdot: Any) -> Any:
+            value, rate = jax.jvp(
+                lambda t, x: self.problem.residual(t, x, xdot, arguments), (t, x), (jnp.ones_like(t), xdot)
+            )
+            return jnp.concatenate([value[:rows], rate[rows:]])
+
+        for _ in range(2):
+            step = jnp.linalg.solve(jax.jacfwd(equations)(xdot), equations(xdot))
+            xdot = jnp.where(jnp.all(jnp.isfinite(step)), xdot - step, xdot)
+        return xdot
+
+
+def make_program(
+    structure: ModelStructure, result: Transformation, functions: Index1Functions, signals: Signals
+) -> Program:
+    layout = make_layout(result, functions)
+
+    def residual(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        u = signals.values(t, arguments.signals, functions.input_order)
+        return functions.residual(t, x, xdot, arguments.p, u)
+
+    problem = Problem(
+        residual,
+        functions.size,
+        functions.differential_rows,
+        integrals=layout.integrals.tolist() if layout.integrals.any() else None,
+    )
+    return Program(structure, result, functions, layout, signals, problem)

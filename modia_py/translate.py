@@ -1,0 +1,97 @@
+"""`translate`: from a model to something that can be simulated. The passes in order.
+
+Translating a model of the same class with the same sizes again costs only its elaboration: what was found
+before is found again by the model's fingerprint, and nothing is compiled twice.
+"""
+
+from __future__ import annotations
+
+import time as clock
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+from .arrays.transform import SingularStructure, Transformation, transform
+from .compiled_model import CompiledModel
+from .elaborate import elaborate
+from .errors import ModelError, ModelWarning, StructureError
+from .fingerprint import fingerprint
+from .flat_model import FlatModel
+from .index1_functions import index1_functions
+from .model import Model
+from .structure import ModelStructure, model_structure
+from .translation import Translation
+
+MOST_KEPT = 32
+"""Translations that are remembered; the one not used for longest is forgotten first."""
+
+_kept: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
+
+
+def translate(model: Model | FlatModel, *, tearing: bool | str = "auto", check: bool = False) -> CompiledModel:
+    """Transform a model to its special index-1 form and make it ready for simulation.
+
+    Parameters
+    ----------
+    tearing
+        True: assign all variables that can be; False: none, everything stays in the sparse system;
+        "auto": assign, but without long chains of assignments.
+    check
+        Validate the result of every pass; slower.
+    """
+    if not isinstance(tearing, bool) and tearing != "auto":
+        raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')
+    flat = model if isinstance(model, FlatModel) else _elaborated(model)
+    key, alive = fingerprint(flat)
+    key = (key, tearing)
+    if key in _kept and not check:
+        _kept.move_to_end(key)
+        translation = _kept[key][0]
+    else:
+        translation = _translation(flat, tearing, check)
+        _kept[key] = translation, alive
+        if len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    for text in translation.result.simplified.warnings():
+        warnings.warn(text, ModelWarning, stacklevel=2)
+    return CompiledModel(flat, translation)
+
+
+def _elaborated(model: Any) -> FlatModel:
+    if isinstance(model, type) and issubclass(model, Model):
+        raise ModelError(f"{model.__name__} is a class: give an instance, {model.__name__}().")
+    if not isinstance(model, Model):
+        raise ModelError(f"translate needs a Model, not {type(model).__name__}.")
+    return elaborate(model)
+
+
+def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translation:
+    seconds = {}
+    began = clock.perf_counter()
+    if not flat.variables:
+        raise StructureError(f"{flat.name} has no variables: there is nothing to simulate.")
+    structure = model_structure(flat)
+    seconds["structure"] = clock.perf_counter() - began
+    began = clock.perf_counter()
+    result = _transformed(flat, structure, tearing, check)
+    seconds["transformation"] = clock.perf_counter() - began
+    began = clock.perf_counter()
+    functions = index1_functions(structure, result)
+    seconds["functions"] = clock.perf_counter() - began
+    return Translation(structure, result, functions, seconds)
+
+
+def _transformed(
+    flat: FlatModel, structure: ModelStructure, tearing: bool | str, check: bool
+) -> Transformation:
+    try:
+        return transform(
+            structure.structure,
+            structure.integers,
+            structure.integer_rows,
+            keep=structure.has_start,
+            tearing=tearing,
+            check=check,
+        )
+    except SingularStructure as singular:
+        raise StructureError(f"{flat.name} cannot be solved. {singular}") from None

@@ -1,0 +1,196 @@
+"""The nearest point at which equations hold: rectangular systems, once, with care. Sparse.
+
+g(z) = 0 has fewer equations than unknowns, or more that agree. Each Newton step moves as little as
+possible, in units of the size of each unknown:
+
+    minimize |C delta|  subject to  J delta = -g:      [ C   J^T ] [delta]   [ 0]
+                                                       [ J  -E   ] [ nu  ] = [-g].
+
+Unknowns with cost C = 0 are free to move: they follow from the others. Rows are hard (E tiny) or soft: if
+soft rows contradict the hard ones or each other, they are violated as little as possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse.linalg import splu
+
+from .nonlinear import SparseSystem
+
+MAX_ITERATIONS = 60
+SHORTEST_STEP = 2.0**-20
+SMALLEST_MOVE = 1e-13
+HARD, SOFT = 1e-14, 1e-9
+SATISFIED = 1e-9
+"""A row holds if its residual is below this, compared with the size of its terms."""
+HOMOTOPY_STEPS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class NearestRoot:
+    """z, what is left of each row, that compared with its terms, and whether all is finite.
+
+    `multipliers` say which rows hold z back from being nearer, and through which soft rows contradict.
+    """
+
+    z: np.ndarray
+    residual: np.ndarray
+    relative: np.ndarray
+    multipliers: np.ndarray
+    finite: bool
+
+    @property
+    def unsatisfied(self) -> np.ndarray:
+        """The rows that do not hold, the worst first."""
+        rows = np.flatnonzero(~(self.relative <= SATISFIED))
+        return rows[np.argsort(-self.relative[rows], kind="stable")]
+
+
+class NearestSystem:
+    """Equations g(z, *arguments), compiled once for all values of the arguments."""
+
+    def __init__(self, equations: Callable[..., Any], z: Any, arguments: tuple[Any, ...]):
+        self.system = SparseSystem(equations, jnp.asarray(z, float), arguments)
+
+    @property
+    def pattern(self) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
+        """Rows and columns of what may be nonzero in the Jacobian, and its shape."""
+        return self.system.rows, self.system.columns, (self.system.m, self.system.n)
+
+    def solve(
+        self,
+        z: np.ndarray,
+        arguments: tuple[Any, ...],
+        *,
+        cost: np.ndarray,
+        fixed: np.ndarray,
+        soft: np.ndarray | None = None,
+        active: np.ndarray | None = None,
+    ) -> NearestRoot:
+        """The root nearest to z. `fixed` unknowns keep their values; rows that are not `active` are left
+        out."""
+        system = self.system.use(arguments)
+        z = np.asarray(z, float)
+        problem = _Problem(
+            system,
+            unit=1.0 + np.abs(z),
+            cost=np.asarray(cost, float),
+            free=np.flatnonzero(~np.asarray(fixed, bool)),
+            softness=np.where(np.zeros(system.m, bool) if soft is None else soft, SOFT, HARD),
+            active=np.arange(system.m) if active is None else np.flatnonzero(active),
+        )
+        g = system.value(z)[problem.active]
+        if not np.all(np.isfinite(g)):
+            return problem.result(z)
+        found, settled = problem.newton(z, np.zeros_like(g))
+        if not settled:
+            followed = problem.homotopy(z, g)
+            found = found if followed is None else followed
+        return problem.result(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    system: SparseSystem
+    unit: np.ndarray
+    cost: np.ndarray
+    free: np.ndarray
+    softness: np.ndarray
+    active: np.ndarray
+
+    def jacobian(self, z: np.ndarray) -> sparse.csr_array:
+        return sparse.csr_array(self.system.jacobian(z))[self.active]
+
+    def newton(self, z: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Newton with line search for g(z) = target; settled if hard rows hold and nothing moves any more."""
+        hard = self.softness[self.active] == HARD
+        g = self.system.value(z)[self.active] - target
+        for _ in range(MAX_ITERATIONS):
+            jacobian = self.jacobian(z)
+            delta, scale, _ = self.step(jacobian, -g)
+            if delta is None:
+                return z, False
+            size = np.abs(jacobian) @ np.abs(z) + np.abs(target) + 1e-12 * scale
+            if np.max(np.abs(delta) / self.unit, initial=0.0) <= SMALLEST_MOVE:
+                return z + delta, bool(np.all(np.abs(g[hard]) <= SATISFIED * size[hard]))
+            length, before = 1.0, self._merit(g / scale, hard)
+            while length >= SHORTEST_STEP:
+                g_new = self.system.value(z + length * delta)[self.active] - target
+                better = self._merit(g_new / scale, hard) <= (1 - 1e-4 * length) * before
+                if np.all(np.isfinite(g_new)) and better:
+                    break
+                length *= 0.5
+            else:
+                return z, bool(np.all(np.abs(g[hard]) <= SATISFIED * size[hard]))
+            z, g = z + length * delta, g_new
+        return z, False
+
+    def _merit(self, scaled: np.ndarray, hard: np.ndarray) -> float:
+        """Hard rows count for more: soft ones may have to give way to them."""
+        return float(np.linalg.norm(np.where(hard, 1e3, 1.0) * scaled))
+
+    def step(
+        self, jacobian: sparse.csr_array, right: np.ndarray
+    ) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """The move, the size of each row, and the multipliers."""
+        part = jacobian[:, self.free] @ sparse.diags_array(self.unit[self.free])
+        scale = np.maximum(abs(part).max(axis=1).toarray().ravel(), 1e-300) if part.shape[1] else None
+        if scale is None:
+            return np.zeros(self.system.n), np.ones(len(right)), np.zeros(len(right))
+        scale = np.where(scale > 1e-290, scale, 1.0)
+        part = sparse.diags_array(1.0 / scale) @ part
+        delta = np.zeros(self.system.n)
+        k = len(self.free)
+        for least_cost in (0.0, 1e-12):
+            block = sparse.block_array(
+                [
+                    [sparse.diags_array(np.maximum(self.cost[self.free], least_cost)), part.T],
+                    [part, sparse.diags_array(-self.softness[self.active])],
+                ],
+                format="csc",
+            )
+            try:
+                solution = splu(block).solve(np.concatenate([np.zeros(k), right / scale]))
+            except (RuntimeError, ValueError):
+                continue
+            if np.all(np.isfinite(solution)):
+                delta[self.free] = self.unit[self.free] * solution[:k]
+                return delta, scale, solution[k:]
+        return None, scale, np.zeros(len(right))
+
+    def homotopy(self, z: np.ndarray, g: np.ndarray) -> np.ndarray | None:
+        """Follow g(z) = (1 - s) g(start) from s = 0 to s = 1 with steps that adapt."""
+        s, step = 0.0, 0.1
+        for _ in range(HOMOTOPY_STEPS):
+            s_new = min(1.0, s + step)
+            z_new, settled = self.newton(z, (1.0 - s_new) * g)
+            if settled:
+                z, s, step = z_new, s_new, 2.0 * step
+                if s == 1.0:
+                    return z
+            else:
+                step *= 0.25
+                if step < 1e-5:
+                    return None
+        return None
+
+    def result(self, z: np.ndarray) -> NearestRoot:
+        residual = np.zeros(self.system.m)
+        relative = np.zeros(self.system.m)
+        g = self.system.value(z)
+        finite = bool(np.all(np.isfinite(g[self.active])))
+        jacobian = np.abs(self.system.jacobian(z))
+        size = np.nan_to_num(jacobian @ np.maximum(np.abs(z), 1e-12))
+        residual[self.active] = g[self.active]
+        multipliers = np.zeros(self.system.m)
+        if finite:
+            multipliers[self.active] = self.step(self.jacobian(z), -g[self.active])[2]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            relative[self.active] = np.abs(g[self.active]) / np.maximum(size[self.active], 1e-12)
+        return NearestRoot(z, residual, relative, multipliers, finite)
