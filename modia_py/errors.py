@@ -18,6 +18,16 @@ class UnknownAttributeError(ModelError, AttributeError):
     """A component has no such attribute; an AttributeError too, so that `hasattr` keeps working."""
 
 
+class UnknownNameError(ModelError, KeyError):
+    """A result has nothing of that name; a KeyError too, as for any mapping."""
+
+    __str__ = Exception.__str__  # a KeyError would quote its text
+
+
+class MissingPackageError(ModiaError, ImportError):
+    """An optional package is needed for what was asked, and is not installed."""
+
+
 class ModelWarning(UserWarning):
     """Something in a model is legal and probably not what was meant."""
 
