@@ -29,6 +29,14 @@ class SimulationError(ModiaError):
     def __init__(self, text: str, result: Any = None):
         super().__init__(text)
         self.result = result
+class UnknownNameError(ModelError, KeyError):
+    """A result has nothing of that name; a KeyError too, as for any mapping."""
+
+    __str__ = Exception.__str__  # a KeyError would quote its text
+
+
+class MissingPackageError(ModiaError, ImportError):
+    """An optional package is needed for what was asked, and is not installed."""
 
 
 class ModelWarning(UserWarning):

@@ -1,0 +1,239 @@
+"""Results as tables of other packages, and as NetCDF files.
+
+A file is what `to_xarray` gives: a variable for each variable of the model under its own name, with the
+derivatives that are known beside it (`der(s)`), and the parameters without an axis of time. Everything
+else is an attribute: numbers and text, nothing that runs when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import ModelError
+from .optional_packages import require
+from .printing import der_text
+from .run_statistics import RunStatistics
+from .solvers.status import Status
+from .trajectories import TIME, ResultVariable, Trajectories
+
+FORMAT = 1  # of files; raise it when an older version could misread a new one
+ORDERS = (0, 1, 2)  # of derivatives that are kept
+MOST_COLUMNS = 100_000
+BATCH = 2**26  # bytes in memory at a time while a file is written
+
+Entry = tuple[str, tuple[Sequence[str], np.ndarray, dict[str, Any]]]
+
+
+def to_xarray(result: Trajectories) -> Any:
+    xarray = require("xarray", "io", "to_xarray")
+    return xarray.Dataset(
+        dict(_entries(result, keep=True)), coords={"time": _time(result)}, attrs=_attributes(result)
+    )
+
+
+def to_pandas(result: Trajectories, names: Sequence[str] = ()) -> Any:
+    pandas = require("pandas", "io", "to_pandas")
+    if not names:
+        _refuse_columns(sum(variable.size for variable in result.variables.values()))
+    columns: dict[str, np.ndarray] = {}
+    for name in names or result.names:
+        selection = result.select(name)
+        _refuse_columns(len(columns) + selection.elements.size)
+        values = selection.values
+        if selection.constant:
+            values = np.broadcast_to(values, (len(result.time), *values.shape))
+        table = values.reshape(len(result.time), selection.elements.size)
+        for k in range(table.shape[1]):
+            columns[selection.label(k)] = table[:, k]
+    return pandas.DataFrame(columns, index=pandas.Index(result.time, name="time"))
+
+
+def _refuse_columns(count: int) -> None:
+    if count > MOST_COLUMNS:
+        raise ModelError(
+            f"The table would have {count} columns, more than {MOST_COLUMNS}. Name the variables you "
+            f"need, to_pandas('c[::100].u', ...), or use to_xarray(), which keeps arrays together."
+        )
+
+
+def save(result: Trajectories, path: str | PathLike[str]) -> None:
+    """Write batch by batch, to a file beside the path that takes its place once it is complete."""
+    xarray = require("xarray", "io", "Saving a result")
+    for package in ("h5netcdf", "h5py"):
+        require(package, "io", "Saving a result")
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        header = xarray.Dataset(coords={"time": _time(result)}, attrs=_attributes(result))
+        header.to_netcdf(partial, mode="w", engine="h5netcdf")
+        for batch in _batches(result):
+            unfilled = {name: {"_FillValue": None} for name in batch}
+            xarray.Dataset(batch).to_netcdf(partial, mode="a", engine="h5netcdf", encoding=unfilled)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load(path: str | PathLike[str]) -> dict[str, Any]:
+    """The arguments of the result that was saved in a file; its variables are read when asked for."""
+    file = Path(path)
+    if not file.exists():
+        raise FileNotFoundError(f"There is no file {file}.")
+    version = _version(file)
+    with _open(file) as data:
+        if "modia_py_format" not in data.attrs:
+            raise ModelError(f"{file} was not written by Result.save: read it with xarray.open_dataset.")
+        if data.attrs["modia_py_format"] > FORMAT:
+            raise ModelError(f"{file} was written by a newer modia_py: update to read it.")
+        present = set(data.variables)
+        variables = {
+            name: _variable(name, entry) for name, entry in data.variables.items() if _is(entry, "variable")
+        }
+        parameters = {
+            name: entry.values for name, entry in data.variables.items() if _is(entry, "parameter")
+        }
+        arguments = {
+            "model": data.attrs["model"],
+            "time": data["time"].values,
+            "variables": variables,
+            "parameters": parameters,
+            "stats": RunStatistics.from_json(data.attrs["stats"]),
+            "status": Status[data.attrs["status"]],
+            "message": data.attrs["message"],
+            "notes": tuple(json.loads(data.attrs["notes"])),
+        }
+
+    def read(name: str, order: int) -> np.ndarray | None:
+        if (stored := der_text(name, order)) not in present:
+            return None
+        if _version(file) != version:
+            raise ModelError(f"{file} was changed after it was loaded: load it again.")
+        with _open(file) as data:
+            return data[stored].values
+
+    return {**arguments, "read": read}
+
+
+def _open(file: Path) -> Any:
+    xarray = require("xarray", "io", "Loading a result")
+    for package in ("h5netcdf", "h5py"):
+        require(package, "io", "Loading a result")
+    # Undecoded: a duration in s is a number here, not a time of the calendar.
+    return xarray.open_dataset(file, engine="h5netcdf", decode_cf=False, cache=False)
+
+
+def _version(file: Path) -> tuple[int, int] | None:
+    if not file.exists():
+        return None
+    status = file.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+def _is(entry: Any, kind: str) -> bool:
+    return bool(entry.attrs.get("kind") == kind)
+
+
+def _variable(name: str, entry: Any) -> ResultVariable:
+    arrays = json.loads(entry.attrs.get("arrays", "null"))
+    return ResultVariable(
+        name,
+        entry.shape[1:],
+        int(entry.attrs["lead"]),
+        entry.attrs.get("units"),
+        entry.attrs.get("long_name"),
+        None if arrays is None else tuple(arrays),
+    )
+
+
+def _batches(result: Trajectories) -> Iterator[dict[str, Any]]:
+    batch: dict[str, Any] = {}
+    size = 0
+    for name, entry in _entries(result, keep=False):
+        batch[name] = entry
+        size += entry[1].nbytes
+        if size > BATCH:
+            yield batch
+            batch, size = {}, 0
+    if batch:
+        yield batch
+
+
+def _entries(result: Trajectories, *, keep: bool) -> Iterator[Entry]:
+    """Variables, derivatives and parameters, each with the names of its axes and its attributes."""
+    axes = _Axes(result)
+    for variable in result.variables.values():
+        dimensions = ("time", *axes.of(variable))
+        for order in ORDERS:
+            values = result.trajectory(variable.name, order, keep=keep)
+            if values is not None:
+                attributes = _variable_attributes(variable, order)
+                yield der_text(variable.name, order), (dimensions, values, attributes)
+    for name, value in result.parameters.items():
+        yield name, (axes.of(ResultVariable(name, value.shape)), value, {"kind": "parameter"})
+
+
+def _variable_attributes(variable: ResultVariable, order: int) -> dict[str, Any]:
+    if order:
+        return {"kind": "derivative", "of": variable.name, "order": order}
+    attributes: dict[str, Any] = {"kind": "variable", "lead": variable.lead}
+    if variable.arrays is not None:
+        attributes["arrays"] = json.dumps(variable.arrays)
+    # The names of the CF conventions: xarray labels plots with them.
+    if variable.unit is not None:
+        attributes["units"] = variable.unit
+    if variable.doc is not None:
+        attributes["long_name"] = variable.doc
+    return attributes
+
+
+def _time(result: Trajectories) -> tuple[str, np.ndarray, dict[str, Any]]:
+    return "time", result.time, {"units": TIME.unit, "long_name": TIME.doc}
+
+
+def _attributes(result: Trajectories) -> dict[str, Any]:
+    return {
+        "modia_py_format": FORMAT,
+        "model": result.model,
+        "status": result.status.name,
+        "message": result.message,
+        "notes": json.dumps(result.notes),
+        "stats": result.stats.to_json(),
+    }
+
+
+class _Axes:
+    """Names of axes: that of the component array for its copies, `r_0`, `r_1` for the variable's own.
+
+    An axis has one length and must not have the name of a variable, which xarray would take for its
+    coordinate; in either case underscores are appended.
+    """
+
+    def __init__(self, result: Trajectories):
+        self.taken = {*result.variables, *result.parameters, "time"}
+        self.lengths: dict[str, int] = {}
+
+    def of(self, variable: ResultVariable) -> tuple[str, ...]:
+        segments = variable.name.split(".")
+        paths = [".".join(segments[:end]) for end in range(1, len(segments))]
+        if variable.arrays is not None:
+            wanted = [paths[segment] for segment in variable.arrays]
+        else:  # parameters: what is known as an array, and as long
+            wanted = []
+            for path in paths:
+                if self.lengths.get(path) in variable.shape[len(wanted) : len(wanted) + 1]:
+                    wanted.append(path)
+        own = len(variable.shape) - len(wanted)
+        wanted += [f"{variable.name}_{axis}" for axis in range(own)]
+        return tuple(self._named(*pair) for pair in zip(wanted, variable.shape, strict=True))
+
+    def _named(self, wanted: str, length: int) -> str:
+        while wanted in self.taken or self.lengths.setdefault(wanted, length) != length:
+            wanted += "_"
+        return wanted
