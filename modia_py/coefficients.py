@@ -34,10 +34,10 @@ class _Computed:
 def assignment_coefficients(
     model: ModelStructure, result: Transformation, equations: NodeEquations
 ) -> Callable[[Any], Any]:
-    """A function of the parameters: the coefficients of all local assignments, element after element."""
+    """A function of the parameters: the coefficients of all local assignments, in the order of w."""
     form, final = result.form, result.structure
     sizes = final.equation_size[form.local_equations]
-    first = np.cumsum(sizes) - sizes
+    first = equations.values.offset[form.local_variables] - 2 * form.size
     fixed = np.ones(int(sizes.sum()))
     pairs = _Pairs(model, result, equations)
     for place, value in zip(pairs.hidden.tolist(), pairs.hidden_coefficients(), strict=True):

@@ -98,8 +98,9 @@ class _Relaxed:
             lines.append(f"    {start.init.label(k)} = {start.init.value[k]:g}")
         if len(chosen) > LISTED:
             lines.append(f"    ... and {len(chosen) - LISTED} more")
-        involved = self._equations(found)
-        listed = "\n".join(f"    {start.row_text(int(row), start.init)}" for row in involved)
+        texts = [start.row_text(int(row), start.init) for row in self._equations(found)]
+        texts += self._assignments(chosen)
+        listed = "\n".join(f"    {text}" for text in dict.fromkeys(texts))
         with_equations = f"\ntogether with\n{listed}" if listed else ""
         one = len(chosen) == 1
         return (
@@ -107,6 +108,19 @@ class _Relaxed:
             f"start:\n" + "\n".join(lines) + with_equations + "\nMake one of them a `guess`, or change it; "
             f'or, if it is meant to jump, simulate(..., start="impulse").'
         )
+
+    def _assignments(self, chosen: np.ndarray) -> list[str]:
+        """The equations that variables in the set are solved from."""
+        program, structure = self.start.program, self.start.program.result.structure
+        values, form = program.functions.value_map, program.result.form
+        local = {int(values.offset[v]): e for e, v in zip(form.local_equations, form.local_variables, strict=True)}
+        firsts = np.sort(np.fromiter(local, int)) if local else np.zeros(0, int)
+        texts = []
+        for place in self.start.init.place[chosen][:LISTED].tolist():
+            if 2 * self.start.n <= place < values.zero:
+                first = int(firsts[np.searchsorted(firsts, place, side="right") - 1])
+                texts.append(structure.equation_name(int(local[first])))
+        return texts
 
     def _equations(self, found: NearestRoot) -> np.ndarray:
         """The equations through which the violated values meet, and initial equations among them."""

@@ -12,7 +12,7 @@ import numpy as np
 from .errors import SimulationError
 from .initialization import StartPoint, StartProblem
 from .program import Program
-from .row_names import row_name, x_name
+from .row_names import row_name
 from .solvers import consistent_xdot, impulse_start
 
 JUMPED = 1e-9
@@ -30,7 +30,7 @@ def impulsive_start(start: StartProblem, program: Program) -> StartPoint:
             f"equations that hold least:\n{rows}"
         )
     x, xdot = _in_other_form(start.program, program, start, found.x, found.xdot)
-    return StartPoint(x, xdot, tuple(_jumps(start, left, found.x)))
+    return StartPoint(x, xdot, tuple(_jumps(start, found.x, found.xdot)))
 
 
 def _left_limit(start: StartProblem) -> np.ndarray:
@@ -77,13 +77,12 @@ def _in_other_form(
     return found, slope.xdot
 
 
-def _jumps(start: StartProblem, left: np.ndarray, right: np.ndarray) -> list[str]:
-    """Which variables are not what they were just before."""
-    matters = ~start.program.layout.integrals
-    moved = matters & (np.abs(right - left) > JUMPED * np.maximum(1.0, np.abs(left)))
-    which = np.flatnonzero(moved)
-    texts = [
-        f"{x_name(start.program, int(k))} from {left[k]:.6g} to {right[k]:.6g}" for k in which[:LISTED]
-    ]
-    more = f" and {len(which) - LISTED} more" if len(which) > LISTED else ""
+def _jumps(start: StartProblem, x: np.ndarray, xdot: np.ndarray) -> list[str]:
+    """Which given variables are not what they were just before."""
+    init = start.init
+    w = np.asarray(start.program.values(start.t, x, xdot, start.arguments))
+    right = init.sign * w[init.place]
+    moved = np.flatnonzero(np.abs(right - init.value) > JUMPED * np.maximum(1.0, np.abs(init.value)))
+    texts = [f"{init.label(int(k))} from {init.value[k]:.6g} to {right[k]:.6g}" for k in moved[:LISTED]]
+    more = f" and {len(moved) - LISTED} more" if len(moved) > LISTED else ""
     return [f"jumped at the start: {', '.join(texts)}{more}"] if texts else ["nothing jumped at the start"]

@@ -18,11 +18,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .arrays.cycles import assignment_stages
 from .arrays.index1 import Slot
 from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
+from .batches import take
 from .coefficients import assignment_coefficients
+from .indexing import from_array
 from .node_equations import NodeEquations
 from .structure import ModelStructure
 from .value_map import ValueMap, ranges, value_map
@@ -58,49 +59,40 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     equations = NodeEquations(model, result, values)
     slot_size = form.slot_size()
     offset = np.cumsum(slot_size) - slot_size
-    from_x, from_xdot = form.value != NONE, form.derivative != NONE
-    x_places = ranges(offset[from_x], slot_size[from_x])
-    x_targets = values.elements(form.value[from_x])
-    xdot_places = ranges(offset[from_xdot], slot_size[from_xdot])
-    xdot_targets = values.elements(form.derivative[from_xdot])
-    stages = _stages(result, equations, values)
+    sizes = result.structure.equation_size
+    stages = [equations.residual(form.local_equations[chosen]) for chosen in values.stages]
+    cuts = np.cumsum([0] + [int(sizes[form.local_equations[chosen]].sum()) for chosen in values.stages])
     coefficients = assignment_coefficients(model, result, equations)
-    chain_rows = ranges(offset[form.chain_slot], slot_size[form.chain_slot])
+    chain_rows = from_array(ranges(offset[form.chain_slot], slot_size[form.chain_slot]))
     chain_places = values.elements(form.chain_variable)
+    chain = from_array(chain_places)
     fd, fc = equations.residual(form.fd), equations.residual(form.fc)
-    corrections = _corrections(result, equations, values, offset)
+    corrections = _corrections(result, equations, chain_places, offset)
 
-    def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = (), push: Any = None) -> Any:
-        """All values; `push` is added to the chain variables, to differentiate by them."""
-        w = (
-            jnp.zeros(values.zero + 1)
-            .at[x_targets]
-            .set(x[x_places])
-            .at[xdot_targets]
-            .set(xdot[xdot_places])
-        )
-        if push is not None:
-            w = w.at[chain_places].add(push)
-        divisors = coefficients(p)
-        for evaluate, targets, which in stages:
-            w = w.at[targets].set(-evaluate({"time": t, "w": w, "p": p, "u": u}) / divisors[which])
-        return w
+    def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
+        """All values. What is not known yet is zero: residuals are what an assignment has to make up for."""
+        known, divisors = jnp.concatenate([x, xdot]), coefficients(p)
+        for number, evaluate in enumerate(stages):
+            w = jnp.concatenate([known, jnp.zeros(values.zero + 1 - len(known))])
+            found = evaluate({"time": t, "w": w, "p": p, "u": u})
+            solved = 0.0 - found / divisors[cuts[number] : cuts[number + 1]]  # and not -0.0
+            known = jnp.concatenate([known, solved])
+        return jnp.concatenate([known, jnp.zeros(1)])
 
     def residual(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
         w = compute(t, x, xdot, p, u)
         vectors = {"time": t, "w": w, "p": p, "u": u}
-        chain = xdot[chain_rows] - w[chain_places]
-        for constraint, mu_places, rows in corrections:
+        rows = take(xdot, chain_rows) - take(w, chain)
+        for constraint, mu_places, acts_on, in_x in corrections:
 
-            def pushed(push: Any, constraint: Any = constraint) -> Any:
-                return constraint({**vectors, "w": compute(t, x, xdot, p, u, push)})
+            def of_x(x: Any, constraint: Any = constraint) -> Any:
+                return constraint({**vectors, "w": compute(t, x, xdot, p, u)})
 
-            _, pull = jax.vjp(pushed, jnp.zeros(len(chain_places)))
-            chain = chain + pull(xdot[mu_places])[0] * rows
-        return jnp.concatenate([chain, fd(vectors), fc(vectors)])
+            _, pull = jax.vjp(of_x, x)
+            rows = rows + pull(xdot[mu_places])[0][in_x] * acts_on
+        return jnp.concatenate([rows, fd(vectors), fc(vectors)])
 
-    sizes = result.structure.equation_size
-    differential = len(chain_rows) + int(sizes[form.fd].sum())
+    differential = chain_rows.size + int(sizes[form.fd].sum())
     return Index1Functions(
         residual,
         compute,
@@ -113,31 +105,13 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     )
 
 
-def _stages(result: Transformation, equations: NodeEquations, values: ValueMap) -> list:
-    """Local assignments that can be made at the same time: residuals, where they go, which they are."""
-    form, final = result.form, result.structure
-    stage = assignment_stages(
-        final.start, final.variables, final.variable_count, form.local_equations, form.local_variables
-    )
-    sizes = final.equation_size[form.local_equations]
-    first = np.cumsum(sizes) - sizes
-    stages = []
-    for number in range(1, int(stage.max(initial=0)) + 1):
-        chosen = np.flatnonzero(stage == number)
-        stages.append(
-            (
-                equations.residual(form.local_equations[chosen]),
-                values.elements(form.local_variables[chosen]),
-                ranges(first[chosen], sizes[chosen]),
-            )
-        )
-    return stages
-
-
 def _corrections(
-    result: Transformation, equations: NodeEquations, values: ValueMap, offset: Integers
+    result: Transformation, equations: NodeEquations, chain_places: Integers, offset: Integers
 ) -> list:
-    """For each level of constraints with a mu: these, the places of mu', and the chain rows they act on."""
+    """For each level of constraints with a mu: these, the places of mu', and the chain rows they act on.
+
+    They act on rows whose variable is in x: the last entry says where.
+    """
     form, final = result.form, result.structure
     mu = np.flatnonzero(form.kind == Slot.MU)
     if not len(mu):
@@ -145,6 +119,7 @@ def _corrections(
     equation_depth = _depth(final.equation_derivative)
     variable_depth = _depth(final.variable_derivative)
     chain_depth = np.repeat(variable_depth[form.chain_variable], final.variable_size[form.chain_variable])
+    in_x = chain_places < form.size
     corrections = []
     for depth in np.unique(equation_depth[form.residual[mu]]):
         chosen = mu[equation_depth[form.residual[mu]] == depth]
@@ -153,7 +128,8 @@ def _corrections(
             (
                 equations.residual(form.residual[chosen]),
                 ranges(offset[chosen], sizes),
-                (chain_depth == depth).astype(float),
+                ((chain_depth == depth) & in_x).astype(float),
+                np.where(in_x, chain_places, 0),
             )
         )
     return corrections

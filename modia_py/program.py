@@ -20,7 +20,6 @@ from .index1_functions import Index1Functions
 from .signals import Signals
 from .solvers import Problem
 from .structure import ModelStructure
-from .value_map import ranges
 
 MOST_UNKNOWNS_POLISHED = 200
 """xdot of output is computed anew from x, by dense elimination, up to so many unknowns."""
@@ -54,13 +53,10 @@ def make_layout(result: Transformation, functions: Index1Functions) -> Layout:
     sizes = form.slot_size()
     slot_of = np.repeat(np.arange(len(sizes)), sizes)
     element_of = np.arange(len(slot_of)) - functions.slot_offset[slot_of]
-    places = []
-    for held in (form.value, form.derivative):
-        of_place = np.full(values.zero + 1, -1)
-        known = held != -1
-        of_place[values.elements(held[known])] = ranges(functions.slot_offset[known], sizes[known])
-        places.append(of_place)
-    return Layout(slot_of, element_of, form.kind[slot_of], places[0], places[1])
+    n, place = form.size, np.arange(values.zero + 1)
+    x_of_place = np.where(place < n, place, -1)
+    xdot_of_place = np.where((place >= n) & (place < 2 * n), place - n, -1)
+    return Layout(slot_of, element_of, form.kind[slot_of], x_of_place, xdot_of_place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +107,11 @@ class Program:
             )
             return jnp.concatenate([value[:rows], rate[rows:]])
 
-        for _ in range(2):
+        def improve(_: Any, xdot: Any) -> Any:
             step = jnp.linalg.solve(jax.jacfwd(equations)(xdot), equations(xdot))
-            xdot = jnp.where(jnp.all(jnp.isfinite(step)), xdot - step, xdot)
-        return xdot
+            return jnp.where(jnp.all(jnp.isfinite(step)), xdot - step, xdot)
+
+        return jax.lax.fori_loop(0, 2, improve, xdot)
 
 
 def make_program(

@@ -19,7 +19,7 @@ from .initialization import StartPoint
 from .outputs import Piece
 from .program import Arguments, Program
 from .row_names import x_name
-from .signals import Signals
+from .signals import NO_STOP, Signals
 from .solvers import Solution, Statistics, Status, consistent_xdot, impulse_start, solve
 
 
@@ -62,7 +62,7 @@ def integrate(
     status, message, linear_solver = Status.SUCCESS, "", ""
     for stop in stops.tolist():
         last = stop == options.stop
-        own = _until(arguments, np.inf if last else stop)
+        own = _until(arguments, NO_STOP if last else stop)
         if t > options.start:
             x, xdot = _restart(program, t, x, own, t in signals.jumps)
         wanted = options.times[(options.times >= t) & ((options.times <= stop) if last else options.times < stop)]

@@ -26,6 +26,7 @@ from .symbols import time
 from .templates import evaluate, make_template
 
 INTERPOLATIONS = ("linear", "previous", "cubic", "akima")
+NO_STOP = 1e300
 MOST_KINKS = 100
 """With more kinks than this, steps no longer than the shortest piece are better than a new start at each."""
 
@@ -108,7 +109,7 @@ def make_signals(flat: FlatModel, given: Mapping[str, Any] | None, start: float,
     kinks = np.setdiff1d(within([signal.kinks for signal in signals]), jumps)
     return Signals(
         values,
-        Data(np.inf, tuple(signal.data for signal in signals)),
+        Data(NO_STOP, tuple(signal.data for signal in signals)),
         tuple(signal.key for signal in signals),
         jumps,
         kinks,
@@ -232,7 +233,7 @@ def _from_table(entry: FlatSymbol, given: Any, start: float, stop: float) -> _Si
             kinks, longest = np.zeros(0), float(np.diff(knots).min())
 
     def function(t: Any, data: Any, stop: Any) -> Any:
-        knots, polynomials = data
+        knots, polynomials = map(jnp.asarray, data)
         last = jnp.searchsorted(knots, stop, side="left") - 1  # the piece that ends at the stop
         piece = jnp.clip(jnp.searchsorted(knots, t, side="right") - 1, 0, last)
         return jnp.broadcast_to(_horner(polynomials[piece], t - knots[piece]), entry.shape)

@@ -1,7 +1,8 @@
 """Where the value of every element of every variable is found, at every derivative order.
 
-All values that the index-1 form computes lie in one vector w, node after node, and a zero at its end.
-Aliases point at what they stand for, with a sign, and zeros at that zero: nothing is copied.
+All values that the index-1 form computes lie in one vector w = [x, xdot, local assignments, 0], these in
+the order of their stages: so w grows by appending, and nothing is ever written into it. Aliases point at
+what they stand for, with a sign, and zeros at the zero at its end: nothing is copied.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .arrays.stages import stages_of
 from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
 from .structure import ModelStructure
@@ -20,19 +22,17 @@ from .structure import ModelStructure
 class ValueMap:
     """Element k of the flat variables, differentiated d times, is `sign[d][k] * w[place[d][k]]`.
 
-    `offset` and `size` are the place in w of each variable node of the final structure. An element that
-    has no value at an order has place -1.
+    `offset` and `size` are the place in w of each variable node of the final structure, `zero` is that of
+    the zero. An element that has no value at an order has place -1. `stages` are the local assignments
+    that are made at the same time, by number, stage after stage.
     """
 
     offset: Integers
     size: Integers
     place: Integers
     sign: Integers
-
-    @property
-    def zero(self) -> int:
-        """The place of the zero."""
-        return int(self.size.sum())
+    zero: int
+    stages: tuple[Integers, ...]
 
     def elements(self, nodes: Integers) -> Integers:
         """The places in w of some nodes, one after the other."""
@@ -48,7 +48,8 @@ def ranges(starts: Integers, lengths: Integers) -> Integers:
 def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
     final, simplified = result.structure, result.simplified
     size = final.variable_size
-    offset = np.cumsum(size) - size
+    stages = _stages(result)
+    offset, zero = _offsets(result, stages)
     starts = flat_starts(model)
     base, order = base_and_order(model, result)
     orders = int(order.max(initial=0)) + 1
@@ -60,7 +61,7 @@ def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
     found = simplified.found
     node_sizes = model.structure.variable_size
     gone = np.concatenate([found.zero, found.arbitrary])
-    place[:, ranges(starts[gone], node_sizes[gone])] = int(size.sum())
+    place[:, ranges(starts[gone], node_sizes[gone])] = zero
     final_node = np.full(model.structure.variable_count, NONE)
     final_node[simplified.variables] = np.arange(len(simplified.variables))
     alias = found.aliases
@@ -72,7 +73,29 @@ def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
         place[at, elements] = ranges(offset[stands_for], size[stands_for])
         sign[at, elements] = np.repeat(found.alias_sign[own], node_sizes[own])
         target = np.where(known, final.variable_derivative[target], NONE)
-    return ValueMap(offset, size, place, sign)
+    return ValueMap(offset, size, place, sign, zero, stages)
+
+
+def _stages(result: Transformation) -> tuple[Integers, ...]:
+    stage = stages_of(result.form)
+    order = np.argsort(stage, kind="stable")
+    return tuple(np.split(order, np.cumsum(np.bincount(stage))[1:-1])) if len(stage) else ()
+
+
+def _offsets(result: Transformation, stages: tuple[Integers, ...]) -> tuple[Integers, int]:
+    """The place in w of each variable node, and that of the zero."""
+    form, size = result.form, result.structure.variable_size
+    slot_size = form.slot_size()
+    slot = np.cumsum(slot_size) - slot_size
+    n = int(slot_size.sum())
+    offset = np.full(result.structure.variable_count, NONE)
+    in_xdot, in_x = form.derivative != NONE, form.value != NONE
+    offset[form.derivative[in_xdot]] = n + slot[in_xdot]
+    offset[form.value[in_x]] = slot[in_x]
+    local = form.local_variables[np.concatenate([np.zeros(0, np.int64), *stages])]
+    offset[local] = 2 * n + np.cumsum(size[local]) - size[local]
+    assert (offset != NONE).all(), "a variable is neither in x nor in xdot nor assigned"
+    return offset, 2 * n + int(size[local].sum())
 
 
 def flat_starts(model: ModelStructure) -> Integers:

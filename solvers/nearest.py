@@ -25,7 +25,8 @@ from .nonlinear import SparseSystem
 
 MAX_ITERATIONS = 60
 SHORTEST_STEP = 2.0**-20
-SMALLEST_MOVE = 1e-13
+SMALLEST_MOVE, SMALLEST_MOVE_WITH_SOFT_ROWS = 1e-13, 1e-10
+TINY = 1e-12
 HARD, SOFT = 1e-14, 1e-9
 SATISFIED = 1e-9
 """A row holds if its residual is below this, compared with the size of its terms."""
@@ -108,8 +109,12 @@ class _Problem:
         return sparse.csr_array(self.system.jacobian(z))[self.active]
 
     def newton(self, z: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, bool]:
-        """Newton with line search for g(z) = target; settled if hard rows hold and nothing moves any more."""
+        """Newton with line search for g(z) = target; settled if hard rows hold and nothing moves any more.
+
+        Hard rows come first: as long as they do not hold, soft ones may get worse.
+        """
         hard = self.softness[self.active] == HARD
+        smallest = SMALLEST_MOVE if hard.all() else SMALLEST_MOVE_WITH_SOFT_ROWS
         g = self.system.value(z)[self.active] - target
         for _ in range(MAX_ITERATIONS):
             jacobian = self.jacobian(z)
@@ -117,23 +122,25 @@ class _Problem:
             if delta is None:
                 return z, False
             size = np.abs(jacobian) @ np.abs(z) + np.abs(target) + 1e-12 * scale
-            if np.max(np.abs(delta) / self.unit, initial=0.0) <= SMALLEST_MOVE:
-                return z + delta, bool(np.all(np.abs(g[hard]) <= SATISFIED * size[hard]))
-            length, before = 1.0, self._merit(g / scale, hard)
+            holds = np.abs(g[hard]) <= SATISFIED * size[hard]
+            if np.max(np.abs(delta) / self.unit, initial=0.0) <= smallest:
+                return z + delta, bool(np.all(holds))
+            before = np.linalg.norm((g / scale)[hard])
+            before_soft = np.linalg.norm((g / scale)[~hard])
+            tiny = TINY * np.sqrt(len(g))
+            length = 1.0
             while length >= SHORTEST_STEP:
                 g_new = self.system.value(z + length * delta)[self.active] - target
-                better = self._merit(g_new / scale, hard) <= (1 - 1e-4 * length) * before
-                if np.all(np.isfinite(g_new)) and better:
+                after = np.linalg.norm((g_new / scale)[hard])
+                after_soft = np.linalg.norm((g_new / scale)[~hard])
+                better = after <= max((1 - 1e-4 * length) * before, tiny)
+                if np.all(np.isfinite(g_new)) and better and (before > tiny or after_soft <= before_soft):
                     break
                 length *= 0.5
             else:
-                return z, bool(np.all(np.abs(g[hard]) <= SATISFIED * size[hard]))
+                return z, bool(np.all(holds))  # at rounding nothing gets better any more
             z, g = z + length * delta, g_new
-        return z, False
-
-    def _merit(self, scaled: np.ndarray, hard: np.ndarray) -> float:
-        """Hard rows count for more: soft ones may have to give way to them."""
-        return float(np.linalg.norm(np.where(hard, 1e3, 1.0) * scaled))
+        return z, bool(np.all(np.abs(g[hard]) <= SATISFIED * size[hard]))
 
     def step(
         self, jacobian: sparse.csr_array, right: np.ndarray
