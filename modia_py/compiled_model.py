@@ -12,15 +12,16 @@ import numpy as np
 from .errors import ModelError, SimulationError
 from .flat_model import FlatModel
 from .impulse import impulsive_start
-from .initialization import StartPoint, StartProblem, consistent_start
+from .initialization import consistent_start, fully_assigned_start
 from .outputs import Outputs
 from .parameters import ParameterValues
 from .program import Arguments, Program
 from .result import Result, ResultVariable
-from .run import Run, RunOptions, integrate
+from .run import Run, RunOptions, evaluate_only, integrate
 from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
 from .solvers import Status
+from .start_problem import StartPoint, StartProblem
 from .start_values import start_values
 from .translation import Translation
 
@@ -99,7 +100,10 @@ class CompiledModel:
         arguments = Arguments(self._values.vector(dict(params or {})), signals.data)
         point = self._start(program, signals, arguments, init, options.start, start)
         initialized = clock.perf_counter() - began
-        run = integrate(program, signals, arguments, point, options)
+        if program.functions.size:
+            run = integrate(program, signals, arguments, point, options)
+        else:
+            run = evaluate_only(program, arguments, options)
         result = self._result(program, arguments, point, run, initialized)
         if run.status.failed and run.status is not Status.INTERRUPTED:
             raise SimulationError(f"{self.name}: {run.message}", result)
@@ -125,9 +129,9 @@ class CompiledModel:
         ):
             if value not in known:
                 raise ModelError(f"There is no {word} {value!r}; there {_are(known)}.")
-        for word, value in (("start_time", start_time), ("stop_time", stop_time), ("rtol", rtol)):
-            if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-                raise ModelError(f"{word} must be a finite number, not {value!r}.")
+        for word, number in (("start_time", start_time), ("stop_time", stop_time), ("rtol", rtol)):
+            if not isinstance(number, (int, float, np.number)) or not np.isfinite(number):
+                raise ModelError(f"{word} must be a finite number, not {number!r}.")
         if stop_time <= start_time:
             raise ModelError(f"stop_time = {stop_time:g} is not after start_time = {start_time:g}.")
         if not 1e-14 <= rtol <= 0.1:
@@ -172,6 +176,8 @@ class CompiledModel:
         given = start_values(self._values, arguments.p, "init", init, where)
         guess = start_values(self._values, arguments.p, "guess", None, where)
         problem = StartProblem(own, given, guess, arguments, t)
+        if not own.functions.size:
+            return fully_assigned_start(problem)
         return consistent_start(problem) if how == "init" else impulsive_start(problem, program)
 
     def _result(

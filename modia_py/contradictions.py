@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from .errors import SimulationError
-from .initialization import StartProblem, cannot_start
 from .solvers.nearest import NearestRoot
+from .start_errors import cannot_start
+from .start_problem import StartProblem
 from .start_values import StartValues
 
 CONTRADICTS = 1e-7
 """`init` values given with rounding may be off by so much, compared with their size."""
-MOST_TRIED = 16
+MOST_TRIED = 60
 LISTED = 8
 
 
@@ -52,7 +53,7 @@ class _Relaxed:
         active[self.is_init] = kept
         start = self.start
         return self.system.solve(
-            start.z_guess,
+            start.z_guess if kept.all() else start.nudged(kept),
             start.system_arguments(start.init),
             cost=start.cost,
             fixed=self.fixed,
@@ -65,34 +66,40 @@ class _Relaxed:
 
     def violated(self, found: NearestRoot, kept: np.ndarray) -> np.ndarray:
         """`init` values that do not hold, by number."""
-        size = np.maximum(1e-9, np.maximum(np.abs(self.start.init.value), np.abs(self.start.init.value).max()))
+        size = np.maximum(
+            1e-9, np.maximum(np.abs(self.start.init.value), np.abs(self.start.init.value).max())
+        )
         off = np.abs(found.residual[self.is_init])
         initial = found.residual[self.soft & ~self.is_init]
         if np.any(np.abs(initial) > CONTRADICTS):
             return np.flatnonzero(kept & (off > 1e-3 * CONTRADICTS * size))
         return np.flatnonzero(kept & (off > CONTRADICTS * size))
 
+    def contradict(self, kept: np.ndarray) -> bool:
+        found = self.solve(kept)
+        return len(self.violated(found, kept)) > 0 or not self.equations_hold(found)
+
     def smallest(self, violated: np.ndarray) -> np.ndarray:
         """A set of contradictory values of which none can be left out."""
-        if len(violated) > MOST_TRIED:
-            return violated
         kept = np.ones(len(self.start.init), bool)
-        suspects = list(violated)
-        for number in list(suspects):
-            kept[number] = False
-            found = self.solve(kept)
-            still = len(self.violated(found, kept)) > 0 or not self.equations_hold(found)
-            if still:
-                suspects.remove(number)  # they contradict without it
-            else:
-                kept[number] = True
-        return np.array(suspects, int)
+        waiting = [np.flatnonzero(kept)]
+        tried = 0
+        while waiting and tried < MOST_TRIED:  # halves first: most values have nothing to do with it
+            group = waiting.pop()
+            tried += 1
+            kept[group] = False
+            if kept.any() and self.contradict(kept):
+                continue
+            kept[group] = True
+            if len(group) > 1:
+                middle = len(group) // 2
+                waiting += [group[middle:], group[:middle]]
+        found = np.flatnonzero(kept)
+        return violated if waiting and len(violated) < len(found) else found
 
     def text(self, found: NearestRoot, violated: np.ndarray) -> str:
         start = self.start
         chosen = self.smallest(violated)
-        if not len(chosen):
-            chosen = violated
         lines = []
         for k in chosen[:LISTED].tolist():
             lines.append(f"    {start.init.label(k)} = {start.init.value[k]:g}")
@@ -102,18 +109,22 @@ class _Relaxed:
         texts += self._assignments(chosen)
         listed = "\n".join(f"    {text}" for text in dict.fromkeys(texts))
         with_equations = f"\ntogether with\n{listed}" if listed else ""
-        one = len(chosen) == 1
+        what = "These `init` values contradict each other"
+        if len(chosen) == 1:
+            what = "This `init` value cannot hold"
         return (
-            f"{'This `init` value cannot hold' if one else 'These `init` values contradict each other'} at the "
-            f"start:\n" + "\n".join(lines) + with_equations + "\nMake one of them a `guess`, or change it; "
-            f'or, if it is meant to jump, simulate(..., start="impulse").'
+            f"{what} at the start:\n" + "\n".join(lines) + with_equations + "\nMake one of them a `guess`, "
+            'or change it; or, if it is meant to jump, simulate(..., start="impulse").'
         )
 
     def _assignments(self, chosen: np.ndarray) -> list[str]:
         """The equations that variables in the set are solved from."""
         program, structure = self.start.program, self.start.program.result.structure
         values, form = program.functions.value_map, program.result.form
-        local = {int(values.offset[v]): e for e, v in zip(form.local_equations, form.local_variables, strict=True)}
+        local = {
+            int(values.offset[v]): e
+            for e, v in zip(form.local_equations, form.local_variables, strict=True)
+        }
         firsts = np.sort(np.fromiter(local, int)) if local else np.zeros(0, int)
         texts = []
         for place in self.start.init.place[chosen][:LISTED].tolist():

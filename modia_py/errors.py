@@ -29,6 +29,8 @@ class SimulationError(ModiaError):
     def __init__(self, text: str, result: Any = None):
         super().__init__(text)
         self.result = result
+
+
 class UnknownNameError(ModelError, KeyError):
     """A result has nothing of that name; a KeyError too, as for any mapping."""
 

@@ -32,9 +32,7 @@ def _fastest(program: Program, x: np.ndarray, xdot: np.ndarray, rtol: float, ato
     size = np.abs(x) + np.asarray(atol) / rtol
     rate = np.where(matters, np.abs(xdot) / np.maximum(size, 1e-300), 0.0)
     order = np.argsort(-rate, kind="stable")[:LISTED]
-    listed = [
-        f"{x_name(program, int(k))} = {x[k]:.4g} (rate {xdot[k]:.3g})" for k in order if rate[k] > 0
-    ]
+    listed = [f"{x_name(program, int(k))} = {x[k]:.4g} (rate {xdot[k]:.3g})" for k in order if rate[k] > 0]
     return [f"Fastest variables there: {', '.join(listed)}."] if listed else []
 
 

@@ -23,10 +23,9 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
         if known is None:
             template = make_template(equation.residual())
             alive.append(template)
-            known = written[id(equation), id(scope)] = _template_key(template, scope) + (
-                str(equation.source),
-                equation.source.file,
-            )
+            source = equation.source
+            known = (*_template_key(template, scope), source.file, source.line)
+            written[id(equation), id(scope)] = known
         return known
 
     variables = tuple(
@@ -46,10 +45,12 @@ def _template_key(template: Template, scope: Scope) -> tuple:
 
 
 def _pick_key(pick: Pick, scope: Scope) -> tuple:
-    pieces = []
+    pieces: list[tuple] = []
     for piece in pick.pieces:
         node, where = piece.node, piece.positions
-        selection = (where.shape, where.offset, where.strides) if where.is_affine else where.to_array().tobytes()
+        selection = (
+            (where.shape, where.offset, where.strides) if where.is_affine else where.to_array().tobytes()
+        )
         if isinstance(node, Constant):
             pieces.append((id(node), selection))
             continue

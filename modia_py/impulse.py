@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from .errors import SimulationError
-from .initialization import StartPoint, StartProblem
 from .program import Program
 from .row_names import row_name
 from .solvers import consistent_xdot, impulse_start
+from .start_problem import StartPoint, StartProblem
 
 JUMPED = 1e-9
 LISTED = 12

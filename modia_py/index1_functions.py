@@ -1,7 +1,7 @@
 """The special index-1 form of a model as JAX functions.
 
-`residual(t, x, xdot, p, u)` has the rows [chain; fd; fc] of the form. Values come from x and xdot, then from
-the local assignments, stage after stage: each is linear in what it is solved for, so its value is
+`residual(t, x, xdot, p, u)` has the rows [chain; fd; fc] of the form. Values come from x and xdot, then
+from the local assignments, stage after stage: each is linear in what it is solved for, so its value is
 `-r/c`, with r the residual where that variable is zero and c its coefficient. Nothing iterates.
 
 For constraints that were differentiated, the chain rows get `(dg/dv)^T mu'`, by `jax.vjp`: see
@@ -70,7 +70,7 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     corrections = _corrections(result, equations, chain_places, offset)
 
     def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
-        """All values. What is not known yet is zero: residuals are what an assignment has to make up for."""
+        """All values. What is not known yet is zero: the residual is what an assignment makes up for."""
         known, divisors = jnp.concatenate([x, xdot]), coefficients(p)
         for number, evaluate in enumerate(stages):
             w = jnp.concatenate([known, jnp.zeros(values.zero + 1 - len(known))])

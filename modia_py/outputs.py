@@ -67,10 +67,9 @@ class Outputs:
             rows = min(at_once, 1 << max(0, len(piece.t) - 1).bit_length())
             for start in range(0, len(piece.t), rows):
                 chosen = slice(start, start + rows)
-                columns = [piece.t[chosen], piece.x[chosen], piece.xdot[chosen]]
-                count = len(columns[0])
-                filled = [np.concatenate([c, np.repeat(c[-1:], rows - count, axis=0)]) for c in columns]
-                found = np.asarray(self.program.output_values(*filled, piece.arguments))
+                count = len(piece.t[chosen])
+                t, x, xdot = (_filled(part[chosen], rows) for part in (piece.t, piece.x, piece.xdot))
+                found = np.asarray(self.program.output_values(t, x, xdot, piece.arguments))
                 parts.append(found[:count, places])
         return np.concatenate(parts)
 
@@ -83,3 +82,8 @@ class Outputs:
             u = self.program.output_inputs(piece.t, piece.arguments)
             parts.append(np.asarray(u)[:, shift + elements.start : shift + elements.stop])
         return np.concatenate(parts).reshape(self.rows, *shape)
+
+
+def _filled(part: np.ndarray, rows: int) -> np.ndarray:
+    """As many rows as wanted: the last one again and again."""
+    return np.concatenate([part, np.repeat(part[-1:], rows - len(part), axis=0)])

@@ -125,7 +125,7 @@ def make_program(
 
     problem = Problem(
         residual,
-        functions.size,
+        max(1, functions.size),  # a model that is all assignments has no problem; see `run.evaluate_only`
         functions.differential_rows,
         integrals=layout.integrals.tolist() if layout.integrals.any() else None,
     )

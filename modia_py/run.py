@@ -15,12 +15,12 @@ import numpy as np
 from .arrays.index1 import Slot
 from .errors import SimulationError
 from .failures import failure_text
-from .initialization import StartPoint
 from .outputs import Piece
 from .program import Arguments, Program
 from .row_names import x_name
 from .signals import NO_STOP, Signals
 from .solvers import Solution, Statistics, Status, consistent_xdot, impulse_start, solve
+from .start_problem import StartPoint
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,9 @@ def integrate(
         own = _until(arguments, NO_STOP if last else stop)
         if t > options.start:
             x, xdot = _restart(program, t, x, own, t in signals.jumps)
-        wanted = options.times[(options.times >= t) & ((options.times <= stop) if last else options.times < stop)]
+        wanted = options.times[
+            (options.times >= t) & ((options.times <= stop) if last else options.times < stop)
+        ]
         left = options.max_steps - sum(work.steps + work.rejected for work in works)
         solution = _solve(program, signals, own, t, stop, x, xdot, wanted, max(1, left), options)
         works.append(solution.statistics)
@@ -79,6 +81,13 @@ def integrate(
     multipliers = _multipliers(program, pieces)
     seconds = clock.perf_counter() - began
     return Run(pieces, status, message or status.advice, _total(works), linear_solver, multipliers, seconds)
+
+
+def evaluate_only(program: Program, arguments: Arguments, options: RunOptions) -> Run:
+    """A model in which everything is assigned from parameters, inputs and time: nothing to integrate."""
+    empty = np.zeros((len(options.times), 0))
+    pieces = [Piece(options.times, empty, empty, arguments)]
+    return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), "none is needed", {}, 0.0)
 
 
 def _until(arguments: Arguments, stop: float) -> Arguments:
@@ -122,8 +131,10 @@ def _restart(
     else:
         found = consistent_xdot(program.problem, t, x, arguments)
     if not found.success:
-        raise SimulationError(f"No values were found with which to go on at time {t:g}, where an input has a "
-                              f"{'jump' if jump else 'kink'}. {found.message}")
+        raise SimulationError(
+            f"No values were found with which to go on at time {t:g}, where an input has a "
+            f"{'jump' if jump else 'kink'}. {found.message}"
+        )
     return found.x, found.xdot
 
 
@@ -146,7 +157,9 @@ def _multipliers(program: Program, pieces: list[Piece]) -> dict[str, float]:
     found = {}
     for slot in slots[:1000].tolist():
         elements = np.flatnonzero(program.layout.slot_of == slot)
-        largest = max((float(np.abs(piece.xdot[:, elements]).max(initial=0.0)) for piece in pieces), default=0.0)
+        largest = max(
+            (float(np.abs(piece.xdot[:, elements]).max(initial=0.0)) for piece in pieces), default=0.0
+        )
         name = x_name(program, int(elements[0])).removeprefix("integral(").removesuffix(")")
         found[name] = largest
     return found

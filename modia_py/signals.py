@@ -28,7 +28,7 @@ from .templates import evaluate, make_template
 INTERPOLATIONS = ("linear", "previous", "cubic", "akima")
 NO_STOP = 1e300
 MOST_KINKS = 100
-"""With more kinks than this, steps no longer than the shortest piece are better than a new start at each."""
+"""With more kinks than this, steps no longer than the shortest piece are better than many new starts."""
 
 Function = Callable[[Any], Any]
 
@@ -80,9 +80,9 @@ def make_signals(flat: FlatModel, given: Mapping[str, Any] | None, start: float,
     missing = [name for name in names if name not in given]
     if missing:
         raise ModelError(
-            f"{flat.name} has the input{'s' * (len(missing) > 1)} {', '.join(missing)}, for which nothing is "
-            f"given. Write simulate(..., inputs={{{missing[0]!r}: ...}}) with a function of time, a table "
-            f"(times, values) or a constant."
+            f"{flat.name} has the input{'s' * (len(missing) > 1)} {', '.join(missing)}, for which nothing "
+            f"is given. Write simulate(..., inputs={{{missing[0]!r}: ...}}) with a function of time, a "
+            f"table (times, values) or a constant."
         )
     signals = [_signal(entry, given[name], start, stop) for name, entry in names.items()]
 
@@ -94,10 +94,12 @@ def make_signals(flat: FlatModel, given: Mapping[str, Any] | None, start: float,
         return jnp.concatenate([jnp.zeros(0), *parts])
 
     def values(t: Any, data: Data, order: int) -> Any:
-        levels = [lambda t: at(t, data)]
+        def derived(lower: Function) -> Function:
+            return lambda t: jax.jvp(lower, (t,), (jnp.ones_like(t),))[1]
+
+        levels: list[Function] = [lambda t: at(t, data)]
         for _ in range(order):
-            lower = levels[-1]
-            levels.append(lambda t, lower=lower: jax.jvp(lower, (t,), (jnp.ones_like(t),))[1])
+            levels.append(derived(levels[-1]))
         t = jnp.asarray(t, float)
         return jnp.concatenate([level(t) for level in levels])
 
@@ -135,8 +137,8 @@ def _spread(entry: FlatSymbol, value: Any) -> np.ndarray:
         return np.broadcast_to(array, entry.shape).copy()
     except (TypeError, ValueError):
         raise ModelError(
-            f"The input {entry.name} of shape {entry.shape} cannot be {value!r}: give a function of time, a "
-            f"table (times, values) or (times, values, interpolation), or a constant."
+            f"The input {entry.name} of shape {entry.shape} cannot be {value!r}: give a function of time, "
+            f"a table (times, values) or (times, values, interpolation), or a constant."
         ) from None
 
 
@@ -210,8 +212,8 @@ def _from_table(entry: FlatSymbol, given: Any, start: float, stop: float) -> _Si
         )
     if values.shape not in ((len(knots),), (len(knots), *entry.shape)):
         raise ModelError(
-            f"The table of the input {entry.name} has {len(knots)} times and values of shape {values.shape}, "
-            f"expected {(len(knots), *entry.shape)}."
+            f"The table of the input {entry.name} has {len(knots)} times and values of shape "
+            f"{values.shape}, expected {(len(knots), *entry.shape)}."
         )
     if knots[0] > start or (knots[-1] < stop and interpolation != "previous"):
         raise ModelError(
@@ -238,7 +240,9 @@ def _from_table(entry: FlatSymbol, given: Any, start: float, stop: float) -> _Si
         piece = jnp.clip(jnp.searchsorted(knots, t, side="right") - 1, 0, last)
         return jnp.broadcast_to(_horner(polynomials[piece], t - knots[piece]), entry.shape)
 
-    return _Signal(function, (knots, polynomials), ("table", interpolation), tuple(jumps), tuple(kinks), longest)
+    return _Signal(
+        function, (knots, polynomials), ("table", interpolation), tuple(jumps), tuple(kinks), longest
+    )
 
 
 def _polynomials(knots: np.ndarray, values: np.ndarray, interpolation: str) -> np.ndarray:

@@ -74,7 +74,9 @@ def start_values(
     place = np.where(inside, where.place[np.minimum(all_orders, len(where.place) - 1), elements], NONE)
     sign = where.sign[np.minimum(all_orders, len(where.place) - 1), elements]
     names = tuple(der_text(name, order) for name, order in chosen)
-    found = StartValues(flat, names, elements, all_orders, np.concatenate([np.zeros(0), *numbers]), place, sign)
+    found = StartValues(
+        flat, names, elements, all_orders, np.concatenate([np.zeros(0), *numbers]), place, sign
+    )
     unknown = np.flatnonzero(place == NONE)
     if len(unknown):
         raise ModelError(

@@ -28,7 +28,9 @@ MOST_KEPT = 32
 _kept: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
 
 
-def translate(model: Model | FlatModel, *, tearing: bool | str = "auto", check: bool = False) -> CompiledModel:
+def translate(
+    model: Model | FlatModel, *, tearing: bool | str = "auto", check: bool = False
+) -> CompiledModel:
     """Transform a model to its special index-1 form and make it ready for simulation.
 
     Parameters

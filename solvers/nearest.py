@@ -13,7 +13,7 @@ soft rows contradict the hard ones or each other, they are violated as little as
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -27,6 +27,8 @@ MAX_ITERATIONS = 60
 SHORTEST_STEP = 2.0**-20
 SMALLEST_MOVE, SMALLEST_MOVE_WITH_SOFT_ROWS = 1e-13, 1e-10
 TINY = 1e-12
+SMALL = 1e-3
+"""Unknowns smaller than this are compared with this."""
 HARD, SOFT = 1e-14, 1e-9
 SATISFIED = 1e-9
 """A row holds if its residual is below this, compared with the size of its terms."""
@@ -121,7 +123,7 @@ class _Problem:
             delta, scale, _ = self.step(jacobian, -g)
             if delta is None:
                 return z, False
-            size = np.abs(jacobian) @ np.abs(z) + np.abs(target) + 1e-12 * scale
+            size = np.abs(jacobian) @ (np.abs(z) + SMALL) + np.abs(target)
             holds = np.abs(g[hard]) <= SATISFIED * size[hard]
             if np.max(np.abs(delta) / self.unit, initial=0.0) <= smallest:
                 return z + delta, bool(np.all(holds))
@@ -138,9 +140,15 @@ class _Problem:
                     break
                 length *= 0.5
             else:
-                return z, bool(np.all(holds))  # at rounding nothing gets better any more
+                # At rounding nothing gets better; or soft rows pull along a curve that hard ones prescribe.
+                if hard.all() or np.all(holds):
+                    return z, bool(np.all(holds))
+                return self._on_hard_rows(hard).newton(z, target[hard])
             z, g = z + length * delta, g_new
         return z, bool(np.all(np.abs(g[hard]) <= SATISFIED * size[hard]))
+
+    def _on_hard_rows(self, hard: np.ndarray) -> _Problem:
+        return replace(self, active=self.active[hard])
 
     def step(
         self, jacobian: sparse.csr_array, right: np.ndarray
@@ -193,7 +201,7 @@ class _Problem:
         g = self.system.value(z)
         finite = bool(np.all(np.isfinite(g[self.active])))
         jacobian = np.abs(self.system.jacobian(z))
-        size = np.nan_to_num(jacobian @ np.maximum(np.abs(z), 1e-12))
+        size = np.nan_to_num(jacobian @ (np.abs(z) + SMALL))
         residual[self.active] = g[self.active]
         multipliers = np.zeros(self.system.m)
         if finite:

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from modia_py import Input, Model, ModelError, Par, Var, connect, der, elaborate, lower, time
+from modia_py import Input, Model, Par, Var, connect, der, elaborate, lower, time
 from modia_py.arrays.index1 import Slot
 from modia_py.arrays.transform import transform
 from modia_py.index1_functions import index1_functions
@@ -236,19 +236,27 @@ def test_sliding_mass_is_the_damped_oscillator(lowered):
     np.testing.assert_allclose(functions.variable(w, "v", model, 1), [0.6 * dds, 0.8 * dds, 0.0])
 
 
-def test_inputs_are_refused_and_not_taken_for_parameters():
+def test_inputs_and_their_derivatives_are_arguments():
+    """A driven position: its velocity and acceleration need derivatives of the input."""
+
     class Driven(Model):
         u = Input()
-        k = Par(7.0)
+        m = Par(7.0, nonzero=True)
         x = Var()
+        v = Var()
+        f = Var()
 
         def equations(self):
-            return [der(self.x) == self.u - self.k * self.x]
+            return [self.x == self.u, der(self.x) == self.v, self.m * der(self.v) == self.f]
 
     model = model_structure(elaborate(Driven()))
     result = transform(model.structure, model.integers, model.integer_rows)
-    with pytest.raises(ModelError, match=r"`der\(x\) == u - k\*x` .*uses an input.*function of `time`"):
-        index1_functions(model, result)
+    functions = index1_functions(model, result)
+    assert functions.input_order == 2
+    empty = np.zeros(functions.size)
+    w = functions.values(0.0, empty, empty, lower(model.flat).parameters(), np.array([1.0, 2.0, 3.0]))
+    for name, value in (("x", 1.0), ("v", 2.0), ("f", 21.0)):
+        assert functions.variable(w, name, model) == value
 
 
 def test_program_size_does_not_depend_on_copies():
