@@ -46,7 +46,7 @@ class StartProblem:
         layout = program.layout
         self.n = program.functions.size
         self.in_x = layout.x_of_place[init.place]
-        self.is_direct = (self.in_x >= 0) & ~layout.integrals[np.maximum(self.in_x, 0)]
+        self.is_direct = (self.in_x >= 0) & ~np.append(layout.integrals, False)[self.in_x]
         self.z_guess = self._guess()
 
     def _guess(self) -> np.ndarray:
