@@ -14,6 +14,7 @@ from .errors import ModelError, ModelWarning, ModiaError  # noqa: E402
 from .flat_model import FlatModel  # noqa: E402
 from .lower import LoweredModel, lower  # noqa: E402
 from .model import Connector, Model  # noqa: E402
+from .result import Result  # noqa: E402
 from .symbols import Flow, Input, Par, Var, time  # noqa: E402
 from .user_functions import function  # noqa: E402
 
@@ -30,6 +31,7 @@ __all__ = [
     "ModelWarning",
     "ModiaError",
     "Par",
+    "Result",
     "Var",
     "connect",
     "der",

@@ -79,15 +79,25 @@ def make_model(text: str) -> Model:
             raise UsageError(f"{reference.name} is a model already and takes no arguments.")
         return factory
     keywords = dict(reference.keywords)
+    signature = _signature(factory)
     try:
-        inspect.signature(factory).bind(*reference.positional, **keywords)
+        signature.bind(*reference.positional, **keywords)
     except TypeError as error:
-        signature = f"{factory.__name__}{inspect.signature(factory)}"
-        raise UsageError(f"{signature} cannot be made with these arguments: {error}.") from None
+        raise UsageError(
+            f"{reference.name}{signature} cannot be made with these arguments: {error}."
+        ) from None
     model = factory(*reference.positional, **keywords)
     if not isinstance(model, Model):
         raise UsageError(f"{reference.name} makes a {type(model).__name__}, not a Model.")
     return model
+
+
+def _signature(factory: Any) -> inspect.Signature:
+    """What a model is made with: arguments of `__init__`, which a class of models takes as they are."""
+    if not isinstance(factory, type):
+        return inspect.signature(factory)
+    signature = inspect.signature(factory.__init__)  # type: ignore[misc]
+    return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
 def _load(place: str) -> ModuleType:
