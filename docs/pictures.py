@@ -1,5 +1,9 @@
 """Makes the pictures of the documents: python docs/pictures.py"""
 
+import os
+import re
+import shutil
+import tempfile
 from pathlib import Path
 
 import matplotlib
@@ -13,6 +17,8 @@ from modia_py.arrays.transform import transform
 from modia_py.models.examples import SlidingMass
 from modia_py.structure import model_structure
 
+DOCS = Path(__file__).resolve().parent
+
 model = model_structure(elaborate(SlidingMass()))
 result = transform(model.structure, model.integers, model.integer_rows)
 figure, axes = plt.subplots(1, 3, figsize=(17, 4.6), layout="constrained")
@@ -21,4 +27,12 @@ incidence_picture(result.structure, axes=axes[1], title="with derivatives")
 incidence_picture(
     result.structure, blocks=result.blocks, axes=axes[2], title="highest derivatives, in blocks"
 )
-figure.savefig(Path(__file__).parent / "sliding_mass_structure.png", dpi=80)
+figure.savefig(DOCS / "sliding_mass_structure.png", dpi=80)
+
+# The picture of results.md is what its example draws.
+(example,) = re.findall(r"```python\n(.*?)```", (DOCS / "results.md").read_text(), re.DOTALL)
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    exec(example, {})
+    shutil.copy("example.png", DOCS / "result.png")
+    os.chdir(DOCS)

@@ -187,7 +187,12 @@ class CompiledModel:
         outputs = Outputs(flat, program, run.pieces)
         variables = {
             symbol.name: ResultVariable(
-                symbol.name, symbol.shape, len(symbol.lead), symbol.symbol.unit, symbol.symbol.doc
+                symbol.name,
+                symbol.shape,
+                len(symbol.lead),
+                symbol.symbol.unit,
+                symbol.symbol.doc,
+                tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
             )
             for symbol in (*flat.variables, *flat.inputs)
         }

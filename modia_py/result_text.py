@@ -81,6 +81,7 @@ def value_text(value: np.ndarray) -> str:
     >>> value_text(np.array(0.25)), value_text(np.array([1.0, 2.0])), value_text(np.arange(1000.0))
     ('0.25', '[1, 2]', '0 ... 999')
     """
+    value = value + 0.0  # no negative zeros
     if value.ndim == 0:
         return f"{value:.5g}"
     if value.ndim == 1 and value.size <= ELEMENTS_SHOWN:

@@ -57,9 +57,11 @@ def test_examples_are_balanced(model):
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "docs/language.md", "docs/structure.md", "docs/solvers.md"]
+    "document",
+    ["README.md", "docs/language.md", "docs/structure.md", "docs/solvers.md", "docs/results.md"],
 )
-def test_the_examples_in_documents_run(document):
+def test_the_examples_in_documents_run(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # examples may write files
     text = (ROOT / document).read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert blocks
