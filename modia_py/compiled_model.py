@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import sys
-import time as clock
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .compile_times import watch_compilation
 from .errors import ModelError, SimulationError
 from .flat_model import FlatModel
 from .impulse import impulsive_start
 from .initialization import consistent_start, fully_assigned_start
+from .linearize import Linearization, linear_model
 from .outputs import Outputs
 from .parameters import ParameterValues
 from .program import Arguments, Program
+from .report import report_text
 from .result import Result, ResultVariable
 from .run import Run, RunOptions, evaluate_only, integrate
 from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
-from .solvers import Status
+from .solvers import Status, consistent_xdot
 from .start_problem import StartPoint, StartProblem
-from .start_values import start_values
+from .start_values import resolve_variable, start_values
+from .structure_plot import structure_figure
+from .transformed_equations import equations_text
 from .translation import Translation
 
 POINTS = 501
@@ -91,23 +95,65 @@ class CompiledModel:
             "init": the model starts consistently with the `init` values; "impulse": `init` values are left
             limits, and what has to jump does.
         """
-        options = self._options(
-            stop_time, start_time, times, rtol, atol, method, linear_solver, progress, max_steps, start
+        run, program, arguments, point, seconds = self._run(
+            stop_time,
+            start_time=start_time,
+            params=params,
+            inputs=inputs,
+            init=init,
+            times=times,
+            rtol=rtol,
+            atol=atol,
+            method=method,
+            linear_solver=linear_solver,
+            progress=progress,
+            max_steps=max_steps,
+            start=start,
         )
-        began = clock.perf_counter()
-        signals = make_signals(self.flat, inputs, options.start, options.stop)
-        program = self.translation.program(signals)
-        arguments = Arguments(self._values.vector(dict(params or {})), signals.data)
-        point = self._start(program, signals, arguments, init, options.start, start)
-        initialized = clock.perf_counter() - began
-        if program.functions.size:
-            run = integrate(program, signals, arguments, point, options)
-        else:
-            run = evaluate_only(program, arguments, options)
-        result = self._result(program, arguments, point, run, initialized)
+        result = self._result(program, arguments, point, run, seconds)
         if run.status.failed and run.status is not Status.INTERRUPTED:
             raise SimulationError(f"{self.name}: {run.message}", result)
         return result
+
+    def _run(
+        self,
+        stop_time: float,
+        *,
+        start_time: float = 0.0,
+        params: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        init: Mapping[str, Any] | None = None,
+        times: int | Any = POINTS,
+        rtol: float = 1e-6,
+        atol: Any = None,
+        method: str = "bdf",
+        linear_solver: str = "auto",
+        progress: bool | None = None,
+        max_steps: int = 1_000_000,
+        start: str = "init",
+    ) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
+        options = self._options(
+            stop_time, start_time, times, rtol, atol, method, linear_solver, progress, max_steps, start
+        )
+        with watch_compilation() as initializing:
+            signals = make_signals(self.flat, inputs, options.start, options.stop)
+            program = self.translation.program(signals)
+            arguments = Arguments(self._values.vector(dict(params or {})), signals.data)
+            point = self._start(program, signals, arguments, init, options.start, start)
+        with watch_compilation() as integrating:
+            if program.functions.size:
+                run = integrate(program, signals, arguments, point, options)
+            else:
+                run = evaluate_only(program, arguments, options)
+        compiling = initializing.compiling + integrating.compiling
+        self.translation.note_run(run.linear_solver, compiling)
+        seconds = {
+            "translate": sum(self.translation.seconds.values()),
+            "compile": compiling,
+            "initialize": initializing.other,
+            "integrate": integrating.other,
+        }
+        return run, program, arguments, point, seconds
 
     def _options(
         self,
@@ -181,7 +227,7 @@ class CompiledModel:
         return consistent_start(problem) if how == "init" else impulsive_start(problem, program)
 
     def _result(
-        self, program: Program, arguments: Arguments, point: StartPoint, run: Run, initialized: float
+        self, program: Program, arguments: Arguments, point: StartPoint, run: Run, seconds: dict[str, float]
     ) -> Result:
         flat = self.flat
         outputs = Outputs(flat, program, run.pieces)
@@ -201,11 +247,6 @@ class CompiledModel:
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
         }
         warnings = tuple(self.translation.result.simplified.warnings())
-        seconds = {
-            "translate": sum(self.translation.seconds.values()),
-            "initialize": initialized,
-            "integrate": run.seconds,
-        }
         return Result(
             self.name,
             np.concatenate([np.zeros(0), *(piece.t for piece in run.pieces)]),
@@ -217,6 +258,67 @@ class CompiledModel:
             message=run.message,
             notes=warnings + point.notes,
         )
+
+    def report(self) -> str:
+        """What every pass of the translation did, in the names of the model."""
+        return report_text(self.name, self.translation)
+
+    def equations(self) -> str:
+        """The transformed equations in the notation of the model."""
+        translation = self.translation
+        return equations_text(translation.structure, translation.result, translation.functions.value_map)
+
+    def structure_plot(self, file: str | None = None) -> Any:
+        """A picture of the incidence as written, and of the blocks after sorting; returns the figure."""
+        return structure_figure(self.translation, self.name, file)
+
+    def linearize(
+        self,
+        time: float = 0.0,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] = (),
+        start_time: float = 0.0,
+        **options: Any,
+    ) -> Linearization:
+        """A, B, C, D of the linear model at a time of a simulation, or at its start.
+
+        Parameters
+        ----------
+        time
+            When; the model is simulated up to it, with the options of `simulate`. To linearize at another
+            point, give it as `init`.
+        inputs
+            As for `simulate`: what drives the model until then. All of them are inputs of the linear model.
+        outputs
+            Names of variables.
+        """
+        signals = make_signals(self.flat, inputs, start_time, max(time, start_time + 1e-300))
+        program = self.translation.program(signals)
+        arguments = Arguments(self._values.vector(dict(options.get("params") or {})), signals.data)
+        if not program.functions.size:
+            raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
+        if time > start_time:
+            run = self._run(time, start_time=start_time, inputs=inputs, times=[time], **options)[0]
+            x, xdot = run.pieces[-1].x[-1], run.pieces[-1].xdot[-1]
+            xdot = consistent_xdot(program.problem, time, x, arguments, xdot).xdot
+        else:
+            point = self._start(
+                program, signals, arguments, options.get("init"), start_time, options.get("start", "init")
+            )
+            x, xdot = point.x, point.xdot
+        named = {
+            entry.name: np.arange(entry.offset, entry.offset + entry.size) for entry in self.flat.inputs
+        }
+        chosen = {name: self._places(program, name) for name in outputs}
+        return linear_model(program, time, x, xdot, arguments, named, chosen)
+
+    def _places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
+        symbol, order = resolve_variable(self.flat, name)
+        where, elements = program.functions.value_map, slice(symbol.offset, symbol.offset + symbol.size)
+        if order >= len(where.place) or (where.place[order][elements] < 0).any():
+            raise ModelError(f"{name} is not part of the equations.")
+        return where.place[order][elements], where.sign[order][elements].astype(float)
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.name}: {self.translation.result.form})"

@@ -60,7 +60,7 @@ def start_values(
         (name, 0): np.asarray(value, float) for name, value in values.start(p, word).items()
     }
     for name, value in (given or {}).items():
-        symbol, order = _resolve(flat, name)
+        symbol, order = resolve_variable(flat, name)
         chosen[symbol.name, order] = _spread(name, value, symbol)
     element, orders, numbers = [], [], []
     for (name, order), value in chosen.items():
@@ -85,7 +85,8 @@ def start_values(
     return found
 
 
-def _resolve(flat: FlatModel, name: str) -> tuple[FlatSymbol, int]:
+def resolve_variable(flat: FlatModel, name: str) -> tuple[FlatSymbol, int]:
+    """The variable behind a name such as `der(s)`, and the order of the derivative."""
     inner, order = name, 0
     while (match := DERIVATIVE.fullmatch(inner)) is not None:
         order += int(match[1] or 1)

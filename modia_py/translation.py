@@ -32,6 +32,11 @@ class Translation:
             self.programs[signals.key] = make_program(self.structure, self.result, self.functions, signals)
         return self.programs[signals.key]
 
+    def note_run(self, linear_solver: str, compile_seconds: float) -> None:
+        """Remember what a report wants to say of the runs so far."""
+        self.kept["linear_solver"] = linear_solver
+        self.kept["compile_seconds"] = self.kept.get("compile_seconds", 0.0) + compile_seconds
+
     def plain(self) -> Translation:
         """The same without tearing: every state is in x, as the impulse equations need it."""
         if not len(self.result.form.local_equations):
