@@ -386,11 +386,12 @@ def _check_rank(form: Index1Form) -> None:
     sizes = [structure.variable_size[variable] for variable in form.chain_variable]
     rows += [by_xdot[structure.variables_of(equation)].any(axis=0) for equation in form.fd]
     rows += [by_x[structure.variables_of(equation)].any(axis=0) for equation in form.fc]
-    # mu reaches the chain rows of the variables its constraint contains
+    # mu reaches the chain rows of the variables that the integral of its constraint contains
+    integral = structure.integral_of_equation()
     for slot in np.flatnonzero(form.kind == Slot.MU):
-        contained = by_x[structure.variables_of(form.residual[slot])].any(axis=0)
-        for place, variable in enumerate(form.chain_variable):
-            if (contained & by_x[variable]).any():
+        contained = by_x[structure.variables_of(integral[form.residual[slot]])].any(axis=0)
+        for place, chained in enumerate(form.chain_slot):
+            if contained[chained]:
                 rows[place] = rows[place] | (np.arange(slots) == slot)
     sizes += list(structure.equation_size[np.concatenate([form.fd, form.fc])])
     if rows:

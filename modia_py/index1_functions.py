@@ -64,10 +64,9 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     cuts = np.cumsum([0] + [int(sizes[form.local_equations[chosen]].sum()) for chosen in values.stages])
     coefficients = assignment_coefficients(model, result, equations)
     chain_rows = from_array(ranges(offset[form.chain_slot], slot_size[form.chain_slot]))
-    chain_places = values.elements(form.chain_variable)
-    chain = from_array(chain_places)
+    chain = from_array(values.elements(form.chain_variable))
     fd, fc = equations.residual(form.fd), equations.residual(form.fc)
-    corrections = _corrections(result, equations, chain_places, offset)
+    corrections = _corrections(result, equations, offset)
 
     def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
         """All values. What is not known yet is zero: the residual is what an assignment makes up for."""
@@ -83,13 +82,13 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
         w = compute(t, x, xdot, p, u)
         vectors = {"time": t, "w": w, "p": p, "u": u}
         rows = take(xdot, chain_rows) - take(w, chain)
-        for constraint, mu_places, acts_on, in_x in corrections:
+        for constraint, mu_places, acts_on in corrections:
 
             def of_x(x: Any, constraint: Any = constraint) -> Any:
                 return constraint({**vectors, "w": compute(t, x, xdot, p, u)})
 
             _, pull = jax.vjp(of_x, x)
-            rows = rows + pull(xdot[mu_places])[0][in_x] * acts_on
+            rows = rows + take(pull(xdot[mu_places])[0], chain_rows) * acts_on
         return jnp.concatenate([rows, fd(vectors), fc(vectors)])
 
     differential = chain_rows.size + int(sizes[form.fd].sum())
@@ -105,31 +104,29 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     )
 
 
-def _corrections(
-    result: Transformation, equations: NodeEquations, chain_places: Integers, offset: Integers
-) -> list:
-    """For each level of constraints with a mu: these, the places of mu', and the chain rows they act on.
+def _corrections(result: Transformation, equations: NodeEquations, offset: Integers) -> list:
+    """For each level of constraints with a mu: their integrals, the places of mu', and the chain rows.
 
-    They act on rows whose variable is in x: the last entry says where.
+    The gradient of g' with respect to v' is that of g with respect to v. It is taken of g, because v is
+    the variable of a chain row and so in x, while v' may be assigned, as in `v == der(r)`.
     """
     form, final = result.form, result.structure
     mu = np.flatnonzero(form.kind == Slot.MU)
     if not len(mu):
         return []
+    integral = final.integral_of_equation()
     equation_depth = _depth(final.equation_derivative)
     variable_depth = _depth(final.variable_derivative)
     chain_depth = np.repeat(variable_depth[form.chain_variable], final.variable_size[form.chain_variable])
-    in_x = chain_places < form.size
     corrections = []
     for depth in np.unique(equation_depth[form.residual[mu]]):
         chosen = mu[equation_depth[form.residual[mu]] == depth]
         sizes = final.equation_size[form.residual[chosen]]
         corrections.append(
             (
-                equations.residual(form.residual[chosen]),
+                equations.residual(integral[form.residual[chosen]]),
                 ranges(offset[chosen], sizes),
-                ((chain_depth == depth) & in_x).astype(float),
-                np.where(in_x, chain_places, 0),
+                (chain_depth == depth).astype(float),
             )
         )
     return corrections
