@@ -15,11 +15,13 @@ from .arrays.transform import Transformation
 from .batches import Batch, Location, Use, make_batches
 from .expressions import Constant, Expr, Leaf, call
 from .flat_model import FlatEquation
+from .indexing import Positions
+from .intervals import MOST_RUNS, ranges
 from .linear_terms import LinearTerm, Pattern, linear_terms
 from .node_equations import NodeEquations
 from .primitives import named
 from .structure import ModelStructure
-from .value_map import flat_starts, ranges
+from .value_map import flat_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,33 +41,49 @@ def assignment_coefficients(
     form, final = result.form, result.structure
     sizes = final.equation_size[form.local_equations]
     first = equations.values.offset[form.local_variables] - 2 * form.size
-    fixed = np.ones(int(sizes.sum()))
     pairs = _Pairs(model, result, equations)
-    for place, value in zip(pairs.hidden.tolist(), pairs.hidden_coefficients(), strict=True):
-        fixed[first[place] : first[place] + sizes[place]] = value
-    computed: list[_Computed] = []
+    fixed = pairs.sign.astype(float)  # one number for each assignment ...
+    fixed[pairs.hidden] = pairs.hidden_coefficients()
+    computed: list[_Computed] = []  # ... and where its elements differ or depend on parameters, factors
+    constants: list[tuple[Integers, Any]] = []
     for flat, members in pairs.by_equation():
         for term, chosen in pairs.terms(flat, members):
+            coefficient = _of_rows(term, flat)
+            if isinstance(coefficient, Constant) and not coefficient.ndim:
+                fixed[chosen] *= float(coefficient.value)
+                continue
             lengths = sizes[chosen]
             places, rows = ranges(first[chosen], lengths), ranges(pairs.row[chosen], lengths)
-            fixed[places] *= np.repeat(pairs.sign[chosen], lengths)
-            coefficient = _of_rows(term, flat)
             elements = rows if coefficient.ndim else np.zeros_like(rows)
             if isinstance(coefficient, Constant):
-                fixed[places] *= coefficient.value.reshape(-1)[elements]
+                constants.append((places, coefficient.value.reshape(-1)[elements]))
             else:
                 copies = np.repeat(model.equation_copy[pairs.origin[chosen]], lengths)
                 computed.append(_Computed(_use(model, flat, coefficient), copies, elements, places))
     batches = [_gathered(batch, computed) for batch in make_batches([entry.use for entry in computed])]
+    order = np.argsort(first, kind="stable")
+    runs = _constant_runs(fixed[order], sizes[order])
 
     def coefficients(p: Any) -> Any:
-        values = jnp.asarray(fixed)
+        values = jnp.concatenate([jnp.zeros(0), *(jnp.full(count, value) for value, count in runs)])
+        for places, factor in constants:
+            values = values.at[places].multiply(factor)
         for batch, source, places in batches:
             found = batch({"p": p, "time": 0.0}).reshape(-1)
             values = values.at[places].multiply(found[source])
         return values
 
     return coefficients
+
+
+def _constant_runs(numbers: Any, lengths: Integers) -> list[tuple[Any, int]]:
+    """Equal numbers side by side as one; all of them as they are where that does not make them few."""
+    if not len(numbers):
+        return []
+    cuts = np.append(0, np.flatnonzero(np.diff(numbers)) + 1)
+    if len(cuts) > MOST_RUNS:
+        return [(np.repeat(numbers, lengths), int(lengths.sum()))]
+    return list(zip(numbers[cuts].tolist(), np.add.reduceat(lengths, cuts).tolist(), strict=True))
 
 
 class _Pairs:
@@ -153,16 +171,28 @@ class _Pairs:
             if term.coefficient is None or not left.any():
                 continue
             symbol = self.model.flat.resolve(term.leaf, flat.owner)
-            places = term.positions.to_array().reshape(-1)
             local = start - symbol.offset - copies * term.leaf.size
-            by_element = term.pattern is Pattern.ELEMENTWISE
-            there = places[self.row[members]] == local if by_element else np.isin(local, places)
+            if term.pattern is Pattern.ELEMENTWISE:
+                there = _elements_at(term.positions, self.row[members]) == local
+            else:
+                there = np.isin(local, term.positions.to_array())
             hit = left & (self.base_order[members] == term.leaf.order) & there
             left &= ~hit
             if hit.any():
                 found.append((term, members[hit]))
         assert not left.any(), "an assignment has no coefficient"
         return found
+
+
+def _elements_at(positions: Positions, rows: Integers) -> Integers:
+    """The elements in some rows, of positions that are not written out."""
+    if positions.explicit is not None:
+        return positions.explicit.reshape(-1)[rows]
+    index = np.unravel_index(rows, positions.shape) if positions.shape else ()
+    return positions.offset + sum(
+        (stride * place for stride, place in zip(positions.strides, index, strict=True)),
+        start=np.zeros_like(rows),
+    )
 
 
 def _of_rows(term: LinearTerm, flat: FlatEquation) -> Expr:

@@ -317,7 +317,7 @@ class CompiledModel:
     def _places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
         symbol, order = resolve_variable(self.flat, name)
         where, elements = program.functions.value_map, slice(symbol.offset, symbol.offset + symbol.size)
-        if order >= len(where.place) or (where.place[order][elements] < 0).any():
+        if order >= where.orders or (where.place[order][elements] < 0).any():
             raise ModelError(f"{name} is not part of the equations.")
         return where.place[order][elements], where.sign[order][elements].astype(float)
 

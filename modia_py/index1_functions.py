@@ -23,10 +23,11 @@ from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
 from .batches import take
 from .coefficients import assignment_coefficients
-from .indexing import from_array
+from .indexing import Positions
+from .intervals import interval_runs, ranges
 from .node_equations import NodeEquations
 from .structure import ModelStructure
-from .value_map import ValueMap, ranges, value_map
+from .value_map import ValueMap, value_map
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +64,8 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     stages = [equations.residual(form.local_equations[chosen]) for chosen in values.stages]
     cuts = np.cumsum([0] + [int(sizes[form.local_equations[chosen]].sum()) for chosen in values.stages])
     coefficients = assignment_coefficients(model, result, equations)
-    chain_rows = from_array(ranges(offset[form.chain_slot], slot_size[form.chain_slot]))
-    chain = from_array(values.elements(form.chain_variable))
+    chain_rows = interval_runs(offset[form.chain_slot], slot_size[form.chain_slot])
+    chain = interval_runs(values.offset[form.chain_variable], values.size[form.chain_variable])
     fd, fc = equations.residual(form.fd), equations.residual(form.fc)
     corrections = _corrections(result, equations, offset)
 
@@ -81,17 +82,17 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
     def residual(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
         w = compute(t, x, xdot, p, u)
         vectors = {"time": t, "w": w, "p": p, "u": u}
-        rows = take(xdot, chain_rows) - take(w, chain)
+        rows = _all(xdot, chain_rows) - _all(w, chain)
         for constraint, mu_places, acts_on in corrections:
 
             def of_x(x: Any, constraint: Any = constraint) -> Any:
                 return constraint({**vectors, "w": compute(t, x, xdot, p, u)})
 
             _, pull = jax.vjp(of_x, x)
-            rows = rows + take(pull(xdot[mu_places])[0], chain_rows) * acts_on
+            rows = rows + _all(pull(xdot[mu_places])[0], chain_rows) * acts_on
         return jnp.concatenate([rows, fd(vectors), fc(vectors)])
 
-    differential = chain_rows.size + int(sizes[form.fd].sum())
+    differential = int(slot_size[form.chain_slot].sum()) + int(sizes[form.fd].sum())
     return Index1Functions(
         residual,
         compute,
@@ -102,6 +103,10 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
         equations.input_size,
         equations.input_order,
     )
+
+
+def _all(vector: Any, runs: tuple[Positions, ...]) -> Any:
+    return jnp.concatenate([take(vector, run) for run in runs])
 
 
 def _corrections(result: Transformation, equations: NodeEquations, offset: Integers) -> list:

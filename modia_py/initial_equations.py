@@ -63,7 +63,7 @@ def _check_known(flat: FlatModel, equation: FlatEquation, values: ValueMap) -> N
             continue
         symbol = flat.resolve(leaf, equation.owner)
         elements = slice(symbol.offset, symbol.offset + symbol.size)
-        if leaf.order >= len(values.place) or (values.place[leaf.order][elements] == NONE).any():
+        if leaf.order >= values.orders or (values.place[leaf.order][elements] == NONE).any():
             raise ModelError(
                 f"The initial equation `{equation}` ({equation.equation.source}) contains "
                 f"{der_text(symbol.name, leaf.order)}, which is not part of the equations of the model."

@@ -22,10 +22,11 @@ from .batches import take
 from .calculus import differentiate
 from .expressions import Constant, Expr, Leaf
 from .flat_model import FlatEquation
-from .indexing import Positions, arithmetic_runs, from_array
+from .indexing import Positions, arithmetic_runs, c_strides, from_array
+from .intervals import interval_runs, ranges
 from .structure import ModelStructure
 from .templates import Pick, Slot, evaluate, make_template
-from .value_map import ValueMap, ranges
+from .value_map import ValueMap
 
 Evaluate = Callable[[dict[str, Any]], Any]
 """From the vectors w (values), p (parameters), u (inputs and their derivatives) and the time."""
@@ -39,12 +40,21 @@ class _Gathered:
     vector: str
     runs: tuple[Positions, ...]
     shape: tuple[int, ...]
-    sign: np.ndarray | None
+    sign: Any
 
     def __call__(self, vectors: dict[str, Any]) -> Any:
         parts = [take(vectors[self.vector], run) for run in self.runs]
         values = (parts[0] if len(parts) == 1 else jnp.concatenate(parts)).reshape(self.shape)
         return values if self.sign is None else values * self.sign
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Residuals of some nodes, and the intervals of rows they are for."""
+
+    values: Evaluate
+    starts: Integers
+    lengths: Integers
 
 
 class NodeEquations:
@@ -85,21 +95,24 @@ class NodeEquations:
         sizes = self.result.structure.equation_size[nodes]
         first = np.cumsum(sizes) - sizes
         is_hidden = self.hidden_row[self.origin[nodes]] != NONE
-        parts: list[tuple[Callable[..., Any], Integers]] = []
+        parts: list[_Part] = []
         if is_hidden.any():
-            places = ranges(first[is_hidden], sizes[is_hidden])
-            parts.append((self._hidden(nodes[is_hidden]), places))
+            hidden = self._hidden(nodes[is_hidden])
+            parts.append(_Part(hidden, first[is_hidden], sizes[is_hidden]))
         parts += self._by_template(nodes[~is_hidden], first[~is_hidden])
-        order = np.argsort(np.concatenate([np.zeros(0, np.int64), *(places for _, places in parts)]))
-        back = from_array(order)
+        none = [np.zeros(0, np.int64)]
+        starts = np.concatenate(none + [part.starts for part in parts])
+        lengths = np.concatenate(none + [part.lengths for part in parts])
+        order = np.argsort(starts, kind="stable")
+        back = interval_runs((np.cumsum(lengths) - lengths)[order], lengths[order])
 
         def evaluate_nodes(vectors: dict[str, Any]) -> Any:
-            values = [part(vectors) for part, _ in parts]
-            return take(jnp.concatenate([jnp.zeros(0), *values]), back)
+            found = jnp.concatenate([jnp.zeros(0), *(part.values(vectors) for part in parts)])
+            return jnp.concatenate([take(found, run) for run in back])
 
         return evaluate_nodes
 
-    def _by_template(self, nodes: Integers, first: Integers) -> list[tuple[Callable[..., Any], Integers]]:
+    def _by_template(self, nodes: Integers, first: Integers) -> list[_Part]:
         groups: dict[int, tuple[Any, list]] = {}
         origin, flat_of = self.origin[nodes], self.model.equation_of[self.origin[nodes]]
         pairs = np.stack([flat_of, self.order[nodes]], axis=1)
@@ -118,21 +131,23 @@ class NodeEquations:
             uses.append((flat, template, origin[members], first[members]))
         return [self._group(template, uses) for template, uses in groups.values()]
 
-    def _group(self, template: Any, uses: list) -> tuple[Callable[..., Any], Integers]:
+    def _group(self, template: Any, uses: list) -> _Part:
         """One vmapped call, the rows of it that are asked for, and where they go."""
-        instances, rows, places, count = [], [], [], 0
+        instances, rows, starts, sizes, count = [], [], [], [], 0
         size = math.prod(template.root.shape)
         for flat, own, origin, first in uses:
             copies, which = np.unique(self.model.equation_copy[origin], return_inverse=True)
             table = self.tables.of(flat)
             start = (np.cumsum(table.sizes) - table.sizes)[self.model.equation_segment[origin]]
             lengths = table.sizes[self.model.equation_segment[origin]]
-            rows.append(ranges((count + which.reshape(-1)) * size + start, lengths))
-            places.append(ranges(first, lengths))
+            rows.append((count + which.reshape(-1)) * size + start)
+            starts.append(first)
+            sizes.append(lengths)
             instances.append((flat, own, copies))
             count += len(copies)
         sources = [self._gather(slot, instances) for slot in template.slots]
-        chosen = from_array(np.concatenate(rows))
+        all_lengths = np.concatenate(sizes)
+        chosen = interval_runs(np.concatenate(rows), all_lengths)
         root, slots = template.root, template.slots
 
         def one(*arguments: Any) -> Any:
@@ -145,9 +160,9 @@ class NodeEquations:
                 result = jnp.broadcast_to(one(*values), (count, *root.shape))
             else:
                 result = jax.vmap(one, axes)(*values)
-            return take(result.reshape(-1), chosen)
+            return jnp.concatenate([take(result.reshape(-1), run) for run in chosen])
 
-        return call, np.concatenate(places)
+        return _Part(call, np.concatenate(starts), all_lengths)
 
     def _gather(self, slot: Slot, instances: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:
         picks: list[tuple[FlatEquation, Pick, Integers]] = [
@@ -157,6 +172,8 @@ class NodeEquations:
             return (lambda vectors: vectors["time"]), True
         if slot.kind == "constant":
             return _constant(picks)
+        if slot.kind == "variable" and (gathered := self._consecutive(slot, picks)) is not None:
+            return gathered, False
         positions = np.concatenate([self._positions(flat, pick, copies) for flat, pick, copies in picks])
         vector, sign = "p", None
         if slot.kind == "input":
@@ -170,6 +187,23 @@ class NodeEquations:
             assert (positions != NONE).all(), "an equation uses a derivative that has no value"
             sign = None if (signs == 1).all() else signs.astype(float)
         return _Gathered(vector, _runs(positions), positions.shape, sign), False
+
+    def _consecutive(self, slot: Slot, picks: list) -> _Gathered | None:
+        """Consecutive elements of one variable, once: however many there are, they need no list."""
+        flat, pick, copies = picks[0]
+        if len(picks) > 1 or len(copies) > 1 or pick.stacked:
+            return None
+        (piece,) = pick.pieces
+        where = piece.positions
+        if not where.is_affine or where.strides != c_strides(where.shape) or not where.size:
+            return None
+        symbol = self.model.flat.resolve(piece.node, flat.owner)
+        start = symbol.offset + int(copies[0]) * math.prod(piece.node.shape) + where.offset
+        found = self.values.runs(slot.order, start, where.size)
+        if found is None:
+            return None
+        runs, sign = found
+        return _Gathered("w", runs, (1, *where.shape), None if sign == 1 else np.float64(sign))
 
     def _positions(self, flat: FlatEquation, pick: Pick, copies: Integers) -> Integers:
         """Elements of the flat variables (or parameters) in a pick, for each copy."""

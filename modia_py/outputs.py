@@ -47,7 +47,7 @@ class Outputs:
         if symbol.symbol.kind == "input":
             return self._inputs(elements, order, symbol.shape)
         where = self.program.functions.value_map
-        if order >= len(where.place) or (where.place[order][elements] == NONE).any():
+        if order >= where.orders or (where.place[order][elements] == NONE).any():
             return None
         place, sign = where.place[order][elements], where.sign[order][elements]
         values = self._all()[:, place] if self.fits else self._evaluate(place)

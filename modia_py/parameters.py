@@ -14,7 +14,7 @@ from .batches import Batch, Location, Use, make_batches
 from .errors import ModelError, did_you_mean
 from .expressions import Expr, Leaf
 from .flat_model import Binding, FlatModel, FlatSymbol
-from .indexing import Positions, Shape, from_array
+from .indexing import Shape
 from .source import user_source
 
 
@@ -101,25 +101,24 @@ class _Level:
     """Bindings that do not depend on each other, in batches."""
 
     def __init__(self, flat: FlatModel, bindings: list[Binding]):
-        self.batches: list[tuple[Batch, list[Binding], Shape, Positions]] = []
+        self.batches: list[tuple[Batch, list[Binding], Shape]] = []
         by_shape: dict[Shape, list[Binding]] = {}
         for binding in bindings:
             by_shape.setdefault(binding.target.shape[len(binding.lead) :], []).append(binding)
         for own, members in by_shape.items():
             for batch in make_batches([_use(flat, binding) for binding in members]):
-                served = [members[number] for number in batch.uses]
-                places = [b.target.offset + np.arange(b.target.size) for b in served]
-                self.batches.append((batch, served, own, from_array(np.concatenate(places))))
+                self.batches.append((batch, [members[number] for number in batch.uses], own))
 
     def follow(self, p: Any) -> Any:
         """The parameter vector with the bound parameters of this level set."""
-        for batch, _, own, places in self.batches:
-            p = p.at[places.to_array()].set(_spread(batch, own, p).reshape(-1))
+        for batch, served, own in self.batches:
+            places = np.concatenate([b.target.offset + np.arange(b.target.size) for b in served])
+            p = p.at[places].set(_spread(batch, own, p).reshape(-1))
         return p
 
     def by_name(self, p: Any) -> dict[str, Any]:
         values = {}
-        for batch, served, own, _ in self.batches:
+        for batch, served, own in self.batches:
             rows, start = _spread(batch, own, p), 0
             for binding in served:
                 stop = start + math.prod(binding.lead)

@@ -20,10 +20,10 @@ from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
 from .expressions import Equation
 from .index1_functions import Index1Functions
+from .intervals import ranges
 from .linear_terms import Kind, LinearTerm, Pattern, linear_terms
 from .node_equations import NodeEquations
 from .structure import ModelStructure
-from .value_map import ranges
 
 MOST_ENTRIES_A_ROW = 200
 """An equation with more entries a row, on average, is left to the program."""

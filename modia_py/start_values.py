@@ -69,9 +69,9 @@ def start_values(
         numbers.append(np.broadcast_to(value, symbol.shape).ravel())
     none = [np.zeros(0, np.int64)]
     elements, all_orders = np.concatenate(none + element), np.concatenate(none + orders)
-    inside = all_orders < len(where.place)
-    place = np.where(inside, where.place[np.minimum(all_orders, len(where.place) - 1), elements], NONE)
-    sign = where.sign[np.minimum(all_orders, len(where.place) - 1), elements]
+    inside = all_orders < where.orders
+    place = np.where(inside, where.place[np.minimum(all_orders, where.orders - 1), elements], NONE)
+    sign = where.sign[np.minimum(all_orders, where.orders - 1), elements]
     names = tuple(der_text(name, order) for name, order in chosen)
     found = StartValues(
         flat, names, elements, all_orders, np.concatenate([np.zeros(0), *numbers]), place, sign

@@ -7,6 +7,7 @@ what they stand for, with a sign, and zeros at the zero at its end: nothing is c
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ import numpy as np
 from .arrays.stages import stages_of
 from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
+from .indexing import Positions
+from .intervals import interval_runs, ranges
 from .structure import ModelStructure
 
 
@@ -22,27 +25,56 @@ from .structure import ModelStructure
 class ValueMap:
     """Element k of the flat variables, differentiated d times, is `sign[d][k] * w[place[d][k]]`.
 
-    `offset` and `size` are the place in w of each variable node of the final structure, `zero` is that of
-    the zero. An element that has no value at an order has place -1. `stages` are the local assignments
+    An element that has no value at an order has place -1. `offset` and `size` are the place in w of each
+    variable node of the final structure, `zero` is that of the zero. `stages` are the local assignments
     that are made at the same time, by number, stage after stage.
+
+    The nodes of the flat variables, in the order of their elements, begin at `node_start`; node j has its
+    first value at `node_place[d][j]`, the next one `node_step[j]` further: all the same zero, or one after
+    the other.
     """
 
     offset: Integers
     size: Integers
-    place: Integers
-    sign: Integers
     zero: int
     stages: tuple[Integers, ...]
+    node_start: Integers
+    node_size: Integers
+    node_place: Integers
+    node_sign: Integers
+    node_step: Integers
+
+    @property
+    def orders(self) -> int:
+        """How many derivatives, the variable itself included, there are at most."""
+        return len(self.node_place)
+
+    @functools.cached_property
+    def place(self) -> Integers:
+        within = np.arange(int(self.node_size.sum())) - np.repeat(self.node_start, self.node_size)
+        within = within * np.repeat(self.node_step, self.node_size)
+        place = np.repeat(self.node_place, self.node_size, axis=1)
+        return np.where(place == NONE, NONE, place + within)
+
+    @functools.cached_property
+    def sign(self) -> Integers:
+        return np.repeat(self.node_sign, self.node_size, axis=1)
+
+    def runs(self, order: int, start: int, count: int) -> tuple[tuple[Positions, ...], int] | None:
+        """Consecutive elements as slices of w with a sign; None if there is no such way to say it."""
+        first, last = np.searchsorted(self.node_start, (start, start + count - 1), side="right") - 1
+        nodes = slice(int(first), int(last) + 1)
+        place, sign = self.node_place[order][nodes], self.node_sign[order][nodes]
+        if (place == NONE).any() or (self.node_step[nodes] == 0).any() or (sign != sign[0]).any():
+            return None
+        begin = np.maximum(self.node_start[nodes], start)
+        end = np.minimum(self.node_start[nodes] + self.node_size[nodes], start + count)
+        runs = interval_runs(place + begin - self.node_start[nodes], end - begin)
+        return (runs, int(sign[0])) if all(run.is_affine for run in runs) else None
 
     def elements(self, nodes: Integers) -> Integers:
         """The places in w of some nodes, one after the other."""
         return ranges(self.offset[nodes], self.size[nodes])
-
-
-def ranges(starts: Integers, lengths: Integers) -> Integers:
-    """start, start + 1, ... for each, one after the other."""
-    first = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-    return first + np.arange(lengths.sum())
 
 
 def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
@@ -50,18 +82,15 @@ def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
     size = final.variable_size
     stages = _stages(result)
     offset, zero = _offsets(result, stages)
-    starts = flat_starts(model)
     base, order = base_and_order(model, result)
     orders = int(order.max(initial=0)) + 1
-    count = model.flat.unknowns
-    place = np.full((orders, count), NONE)
-    sign = np.ones((orders, count), np.int8)
-    for nodes, at in ((np.flatnonzero(order == d), d) for d in range(orders)):
-        place[at, ranges(starts[base[nodes]], size[nodes])] = ranges(offset[nodes], size[nodes])
+    place = np.full((orders, model.base_count), NONE)
+    sign = np.ones((orders, model.base_count), np.int8)
+    step = np.ones(model.base_count, np.int64)
+    place[order, base] = offset
     found = simplified.found
-    node_sizes = model.structure.variable_size
     gone = np.concatenate([found.zero, found.arbitrary])
-    place[:, ranges(starts[gone], node_sizes[gone])] = zero
+    place[:, gone], step[gone] = zero, 0
     final_node = np.full(model.structure.variable_count, NONE)
     final_node[simplified.variables] = np.arange(len(simplified.variables))
     alias = found.aliases
@@ -69,11 +98,21 @@ def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
     for at in range(orders):
         known = target != NONE
         own, stands_for = alias[known], target[known]
-        elements = ranges(starts[own], node_sizes[own])
-        place[at, elements] = ranges(offset[stands_for], size[stands_for])
-        sign[at, elements] = np.repeat(found.alias_sign[own], node_sizes[own])
+        place[at, own], sign[at, own] = offset[stands_for], found.alias_sign[own]
         target = np.where(known, final.variable_derivative[target], NONE)
-    return ValueMap(offset, size, place, sign, zero, stages)
+    starts, sizes = flat_starts(model), model.structure.variable_size[: model.base_count]
+    by_element = np.argsort(starts, kind="stable")
+    return ValueMap(
+        offset,
+        size,
+        zero,
+        stages,
+        starts[by_element],
+        sizes[by_element],
+        place[:, by_element],
+        sign[:, by_element],
+        step[by_element],
+    )
 
 
 def _stages(result: Transformation) -> tuple[Integers, ...]:

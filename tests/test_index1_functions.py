@@ -205,7 +205,7 @@ def as_written(model, functions, plain, t, x, xdot, p):
     w = np.asarray(functions.values(t, x, xdot, p))
     v, vdot = {}, {}
     for variable in model.flat.variables:
-        orders = len(functions.value_map.place)
+        orders = functions.value_map.orders
         values = [functions.variable(w, variable.name, model, order) for order in range(orders)]
         values += [np.zeros(variable.shape)] * 3
         for order, name in enumerate((variable.name, f"der({variable.name})")):
