@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 .PHONY: demo test test-all check format bench wheel clean
 
 demo: $(VENV)/.ready
-	$(BIN)/python -m modia_py.models.demo
+	$(BIN)/modia demo
 
 test: check
 	$(PYTEST)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from modia_py import Model, Par, Var, connect, der
+import numpy as np
+
+from modia_py import Model, Par, Var, connect, der, time
 
 from .electrical import Capacitor, ConstantVoltage, Ground, Resistor
 
@@ -30,6 +32,47 @@ class SlidingMass(Model):
             self.m * der(self.v) == self.f + self.m * self.g + self.u,
             self.n @ self.f == 0,
             self.u == -(self.c * self.s + self.d * der(self.s)) * self.n,
+        ]
+
+
+class Pendulum(Model):
+    """A point mass on a rod, in Cartesian coordinates: index 3 as written."""
+
+    length = Par(1.0, unit="m")
+    m = Par(1.0, nonzero=True, unit="kg")
+    g = Par([0.0, -9.81], unit="m/s2")
+    r = Var(2, init=[1.0, 0.0], unit="m", doc="position")
+    v = Var(2, unit="m/s", doc="velocity")
+    force = Var(unit="N/m", doc="force of the rod, per length")
+
+    def equations(self) -> Any:
+        return [
+            der(self.r) == self.v,
+            self.m * der(self.v) == self.m * self.g - self.force * self.r,
+            self.r @ self.r == self.length**2,
+        ]
+
+
+class HeatRod(Model):
+    """A rod of n cells, heated at its left end for ten seconds."""
+
+    C = Par(0.5, nonzero=True, unit="J/K", doc="heat capacity of a cell")
+    G = Par(20.0, unit="W/K", doc="conductance between cells")
+    loss = Par(2.0, unit="W/K", doc="conductance to the ambient at the right end")
+    T0 = Par(293.15, unit="K", doc="ambient temperature")
+    power = Par(100.0, unit="W", doc="power of the heater")
+
+    def __init__(self, n: int = 50, **changes: Any):
+        super().__init__(**changes)
+        self.T = Var(n, init=self.T0, unit="K", doc="temperature of the cells")
+        self.Q = Var(n + 1, unit="W", doc="heat flow to the right, through the borders of the cells")
+
+    def equations(self) -> Any:
+        return [
+            self.Q[0] == np.where(time < 10, self.power, 0),
+            self.Q[1:-1] == self.G * (self.T[:-1] - self.T[1:]),
+            self.Q[-1] == self.loss * (self.T[-1] - self.T0),
+            self.C * der(self.T) == self.Q[:-1] - self.Q[1:],
         ]
 
 

@@ -24,11 +24,12 @@ from .value_map import flat_starts, ranges
 
 @dataclass(frozen=True, eq=False)
 class _Computed:
-    """Coefficients that depend on parameters: an expression, the copies it is wanted for, their places."""
+    """Coefficients that depend on parameters: where which element of which copy of an expression goes."""
 
     use: Use
     copies: Integers
-    places: Integers  # (copies, rows)
+    elements: Integers
+    places: Integers
 
 
 def assignment_coefficients(
@@ -43,16 +44,18 @@ def assignment_coefficients(
     for place, value in zip(pairs.hidden.tolist(), pairs.hidden_coefficients(), strict=True):
         fixed[first[place] : first[place] + sizes[place]] = value
     computed: list[_Computed] = []
-    for flat, segment, members in pairs.groups():
-        for term, chosen, rows in pairs.terms(flat, segment, members):
-            places = first[chosen][:, None] + np.arange(rows.stop - rows.start)
-            fixed[places] *= pairs.sign[chosen][:, None]
-            coefficient = _of_rows(term, flat, rows)
+    for flat, members in pairs.by_equation():
+        for term, chosen in pairs.terms(flat, members):
+            lengths = sizes[chosen]
+            places, rows = ranges(first[chosen], lengths), ranges(pairs.row[chosen], lengths)
+            fixed[places] *= np.repeat(pairs.sign[chosen], lengths)
+            coefficient = _of_rows(term, flat)
+            elements = rows if coefficient.ndim else np.zeros_like(rows)
             if isinstance(coefficient, Constant):
-                fixed[places] *= coefficient.value
+                fixed[places] *= coefficient.value.reshape(-1)[elements]
             else:
-                copies = model.equation_copy[pairs.origin[chosen]]
-                computed.append(_Computed(_use(model, flat, coefficient), copies, places))
+                copies = np.repeat(model.equation_copy[pairs.origin[chosen]], lengths)
+                computed.append(_Computed(_use(model, flat, coefficient), copies, elements, places))
     batches = [_gathered(batch, computed) for batch in make_batches([entry.use for entry in computed])]
 
     def coefficients(p: Any) -> Any:
@@ -85,6 +88,7 @@ class _Pairs:
         is_alias = (self.own != NONE) & (found.alias_of[self.own] >= 0)
         self.sign = np.where(is_alias, found.alias_sign[self.own], 1)
         self.base, self.base_order = self._bases()
+        self.row = self._first_rows()
         self.starts = flat_starts(model)
         self._terms: dict[int, list[LinearTerm]] = {}
 
@@ -111,6 +115,14 @@ class _Pairs:
             base = np.where(moving, integral[base], base)
         return base, order
 
+    def _first_rows(self) -> Integers:
+        """The row of its equation, within a copy, at which each assigned node begins."""
+        row = np.zeros(len(self.origin), np.int64)
+        for flat, members in self.by_equation():
+            sizes = self.equations.tables.of(flat).sizes
+            row[members] = (np.cumsum(sizes) - sizes)[self.model.equation_segment[self.origin[members]]]
+        return row
+
     def hidden_coefficients(self) -> list[float]:
         found = self.result.simplified.found
         values = []
@@ -119,30 +131,20 @@ class _Pairs:
             values.append(float(coefficients[variables == self.original[place]][0]))
         return values
 
-    def groups(self) -> list[tuple[FlatEquation, int, Integers]]:
-        """Assignments of one segment of one equation, for any of its copies."""
-        if not len(self.written):
-            return []
-        origin = self.origin[self.written]
-        kind = np.stack([self.model.equation_of[origin], self.model.equation_segment[origin]])
-        order = np.lexsort(kind)
-        sorted_kind = kind[:, order]
-        cuts = np.flatnonzero((np.diff(sorted_kind, axis=1) != 0).any(axis=0)) + 1
-        groups = []
-        for members in np.split(order, cuts):
-            number, segment = kind[:, members[0]].tolist()
-            groups.append((self.model.flat.equations[number], segment, self.written[members]))
-        return groups
+    def by_equation(self) -> list[tuple[FlatEquation, Integers]]:
+        """Assignments by the equation they are copies or parts of."""
+        number = self.model.equation_of[self.origin[self.written]]
+        order = np.argsort(number, kind="stable")
+        cuts = np.flatnonzero(np.diff(number[order])) + 1
+        return [
+            (self.model.flat.equations[int(number[members[0]])], self.written[members])
+            for members in (np.split(order, cuts) if len(order) else [])
+        ]
 
-    def terms(
-        self, flat: FlatEquation, segment: int, members: Integers
-    ) -> list[tuple[LinearTerm, Integers, slice]]:
-        """For each term of the equation, the assignments that are solved for it, and the rows of them."""
+    def terms(self, flat: FlatEquation, members: Integers) -> list[tuple[LinearTerm, Integers]]:
+        """For each term of the equation, the assignments that are solved for it."""
         if id(flat.equation) not in self._terms:
             self._terms[id(flat.equation)] = linear_terms(flat.equation)
-        table = self.equations.tables.of(flat)
-        begin = int(table.sizes[:segment].sum())
-        rows = slice(begin, begin + int(table.sizes[segment]))
         copies = self.model.equation_copy[self.origin[members]]
         start = self.starts[self.base[members]]
         left = np.ones(len(members), bool)
@@ -152,26 +154,26 @@ class _Pairs:
                 continue
             symbol = self.model.flat.resolve(term.leaf, flat.owner)
             places = term.positions.to_array().reshape(-1)
-            if term.pattern is Pattern.ELEMENTWISE:
-                places = places[begin : begin + 1]
             local = start - symbol.offset - copies * term.leaf.size
-            hit = left & (self.base_order[members] == term.leaf.order) & np.isin(local, places)
+            by_element = term.pattern is Pattern.ELEMENTWISE
+            there = places[self.row[members]] == local if by_element else np.isin(local, places)
+            hit = left & (self.base_order[members] == term.leaf.order) & there
             left &= ~hit
             if hit.any():
-                found.append((term, members[hit], rows))
+                found.append((term, members[hit]))
         assert not left.any(), "an assignment has no coefficient"
         return found
 
 
-def _of_rows(term: LinearTerm, flat: FlatEquation, rows: slice) -> Expr:
-    """The coefficient in some rows of an equation; one number may serve all."""
+def _of_rows(term: LinearTerm, flat: FlatEquation) -> Expr:
+    """The coefficient in the rows of an equation; one number may serve all."""
     coefficient = term.coefficient
     assert coefficient is not None
     if coefficient.ndim == 0:
         return coefficient
     if coefficient.shape != flat.equation.shape:
         coefficient = call(named("broadcast_to"), coefficient, flat.equation.shape)
-    return coefficient.reshape(-1)[rows]
+    return coefficient.reshape(-1)
 
 
 def _use(model: ModelStructure, flat: FlatEquation, coefficient: Expr) -> Use:
@@ -190,8 +192,7 @@ def _gathered(batch: Batch, computed: list[_Computed]) -> tuple[Batch, Integers,
     source, places, start = [], [], 0
     for number in batch.uses:
         entry = computed[number]
-        columns = np.arange(entry.places.shape[1]) if width > 1 else np.zeros(entry.places.shape[1], int)
-        source.append(((start + entry.copies)[:, None] * width + columns).ravel())
-        places.append(entry.places.ravel())
+        source.append((start + entry.copies) * width + entry.elements)
+        places.append(entry.places)
         start += entry.use.copies
     return batch, np.concatenate(source), np.concatenate(places)

@@ -121,7 +121,7 @@ def _form(translation: Translation, names: NodeNames) -> list[str]:
     local = int(form.structure.equation_size[form.local_equations].sum())
     lines = [
         f"special index-1 form: {form.size} unknowns in x, {form.row_count} rows; {local} assigned locally "
-        f"in {len(translation.functions.value_map.stages)} stages"
+        f"in {_count(len(translation.functions.value_map.stages), 'stage')}"
     ]
     titles = {
         Slot.STATE: "state",

@@ -44,8 +44,7 @@ class StartValues:
 
 
 def element_name(flat: FlatModel, element: int, order: int) -> str:
-    offsets = np.array([variable.offset for variable in flat.variables])
-    variable = flat.variables[int(np.searchsorted(offsets, element, side="right")) - 1]
+    (variable,) = (v for v in flat.variables if v.offset <= element < v.offset + v.size)
     index = np.unravel_index(element - variable.offset, variable.shape) if variable.shape else ()
     text = f"{variable.name}[{', '.join(str(int(k)) for k in index)}]" if variable.shape else variable.name
     return der_text(text, order)

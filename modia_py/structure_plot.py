@@ -10,6 +10,7 @@ from .optional_packages import require
 from .translation import Translation
 
 MOST_NODES = 2000
+LABELS = 6.0  # inches for the texts of equations beside both pictures
 
 
 def structure_figure(translation: Translation, name: str, file: str | None = None) -> Any:
@@ -22,10 +23,10 @@ def structure_figure(translation: Translation, name: str, file: str | None = Non
     pyplot = require("matplotlib.pyplot", "plot", "A picture of the structure")
     sides = [2.5 + min(9.0, 0.25 * count) for count in (original.equation_count, len(blocks.equations))]
     figure, axes = pyplot.subplots(
-        1, 2, figsize=(sum(sides) + 1.0, max(sides) + 1.0), width_ratios=sides, layout="constrained"
+        1, 2, figsize=(sum(sides) + LABELS, max(sides) + 0.5), width_ratios=sides, layout="constrained"
     )
     incidence_picture(original, axes=axes[0], title="as written")
-    incidence_picture(final, blocks=blocks, axes=axes[1], title="highest derivatives, in blocks")
+    incidence_picture(final, blocks=blocks, axes=axes[1], title="transformed, in blocks")
     figure.suptitle(name)
     if file is not None:
         figure.savefig(file, dpi=120)

@@ -74,7 +74,7 @@ class _Writer:
         return lines
 
     def chain(self) -> list[str]:
-        """Rows that tie xdot of a slot to a variable, with the correction by multipliers if there are any."""
+        """Rows that tie xdot to a variable, corrected by multipliers if there are any."""
         form = self.result.form
         has_mu = (form.kind == Slot.MU).any()
         return [

@@ -50,7 +50,11 @@ def test_every_public_name_is_there_and_documented():
         assert name == "time" or thing.__doc__, name
 
 
-@pytest.mark.parametrize("model", [examples.SlidingMass(), examples.Ladder(3)], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [examples.SlidingMass(), examples.Pendulum(), examples.HeatRod(4), examples.Ladder(3)],
+    ids=repr,
+)
 def test_examples_are_balanced(model):
     flat = elaborate(model)
     assert flat.size == flat.unknowns
@@ -58,7 +62,14 @@ def test_examples_are_balanced(model):
 
 @pytest.mark.parametrize(
     "document",
-    ["README.md", "docs/language.md", "docs/structure.md", "docs/solvers.md", "docs/results.md"],
+    [
+        "README.md",
+        "docs/language.md",
+        "docs/structure.md",
+        "docs/simulation.md",
+        "docs/solvers.md",
+        "docs/results.md",
+    ],
 )
 def test_the_examples_in_documents_run(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples may write files
@@ -74,19 +85,9 @@ def test_the_demo_checks_out(tmp_path, capsys):
 
     demo.main(str(tmp_path / "demo.png"))
     printed = capsys.readouterr().out
-    assert "HeatRod: 101 unknowns in 2 variables, 101 equations" in printed
+    assert "SlidingMass: 13 equations for 13 unknowns" in printed
+    assert "x = [s, der(s)]" in printed
     assert (tmp_path / "demo.png").stat().st_size > 10_000
-
-
-def test_the_demo_rod_conserves_energy():
-    import numpy as np
-
-    from modia_py.models import demo
-
-    times, values = demo.solve(demo.HeatRod(), 10.0)
-    stored = 0.5 * (np.asarray(values["T"][-1]) - 293.15).sum()
-    lost = np.trapezoid(2.0 * (np.asarray(values["T"][:, -1]) - 293.15), times)
-    assert stored + lost == pytest.approx(100.0 * 10.0, rel=1e-4)
 
 
 def test_long_files_are_two_ideas():
