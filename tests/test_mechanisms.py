@@ -27,6 +27,10 @@ def dot(a, b):
     return (a * b).sum(axis=-1)
 
 
+def speed(v):
+    return np.sqrt(dot(v, v)).max()
+
+
 def end(result, bar, side):
     """Position and velocity of the end of a bar (side -1: a, 1: b), from its centre and angle."""
     half, phi = side * result[f"{bar}.L"] / 2, result[f"{bar}.phi"]
@@ -42,8 +46,9 @@ def energy_of_bar(result, bar):
 
 
 def pendulum_constraints(result):
+    """Position, and velocity in units of the largest speed; so for all mechanisms."""
     r, v = result["r"], result["v"]
-    return dot(r, r) - 1, dot(r, v)
+    return dot(r, r) - 1, dot(r, v) / speed(v)
 
 
 def pendulum_energy(result):
@@ -53,7 +58,7 @@ def pendulum_energy(result):
 def double_pendulum_constraints(result):
     r, v, d = result["r1"], result["v1"], result["r2"] - result["r1"]
     u = result["v2"] - v
-    return dot(r, r) - 1, dot(d, d) - 1, dot(r, v), dot(d, u)
+    return dot(r, r) - 1, dot(d, d) - 1, dot(r, v) / speed(v), dot(d, u) / speed(u)
 
 
 def double_pendulum_energy(result):
@@ -116,7 +121,14 @@ class Mechanism:
 
 MECHANISMS = {
     "pendulum": Mechanism(
-        Pendulum, 2.3679, pendulum_constraints, pendulum_energy, G, minimal.pendulum, (0.0,), lambda r: r["r"]
+        Pendulum,
+        2.3679,
+        pendulum_constraints,
+        pendulum_energy,
+        G,
+        minimal.pendulum,
+        (0.0,),
+        lambda r: r["r"],
     ),
     "double pendulum": Mechanism(
         DoublePendulum,
@@ -164,12 +176,11 @@ def check_long_run(mechanism, result):
     for error in mechanism.constraints(result):
         assert np.abs(error).max() < 1e-8
     assert result.stats.multipliers
-    assert max(result.stats.multipliers.values()) < 10 * RTOL
+    assert max(result.stats.multipliers.values()) < 100 * RTOL
     energy = mechanism.energy(result)
     drift = np.abs(energy - energy[0]).max() / mechanism.scale
-    # Each step may err by the tolerance, and steps of BDF err in the same direction.
-    assert drift < result.stats.steps * RTOL
-    return drift
+    # Each step may err by the tolerance, and BDF errs in one direction. Measured: a thousandth of that.
+    assert drift < 0.1 * result.stats.steps * RTOL
 
 
 def test_ten_periods(mechanism):

@@ -214,8 +214,8 @@ SHOWN = {
     "StateSpace2": ["space.x"],
     "SimpleRod": ["rod.C.T"],
     "FilterCircuit2": ["circuit.C.u"],
-    "PendulumFunctionMbs": ["damped.phi", "damped.w"],
-    "TwoPendulaFunctionMbs": ["two[0].phi", "two[0].w", "two[1].phi", "two[1].w"],
+    "PendulumFunctionMbs": ["damped.w", "damped.phi"],
+    "TwoPendulaFunctionMbs": ["two[0].w", "two[0].phi", "two[1].w", "two[1].phi"],
     "UnitTest": ["units.x", "units.v"],
     "TenFilters": ["ten.C.u"],
     "OldModia_ManyFilters": ["many[0].C.u"],
@@ -379,5 +379,5 @@ class Servo(Model):
 def test_servo():
     ramp = ([0.0, 1.18, 2.0], [0.0, 2.95, 2.95])
     result = translated(Servo()).simulate(2.0, inputs={"reference": ramp})
-    names = ["x[0]", "x[1]", "voltage", "i", "phi_motor", "w_motor", "phi_load", "w_load"]
+    names = ["x[1]", "x[0]", "voltage", "i", "phi_motor", "w_motor", "phi_load", "w_load"]
     check("ServoSystem", [result.final(name) for name in names])

@@ -59,7 +59,9 @@ class Robertson(Model):
 class ChemicalAkzo(Model):
     """Five species, five reactions with a matrix of stoichiometry, and one species in equilibrium."""
 
-    S = Par([[-2, 1, -1, -1, 0], [-0.5, 0, 0, -1, -0.5], [1, -1, 1, 0, 0], [0, -1, 1, -2, 0], [0, 1, -1, 0, 1]])
+    S = Par(
+        [[-2, 1, -1, -1, 0], [-0.5, 0, 0, -1, -0.5], [1, -1, 1, 0, 0], [0, -1, 1, -2, 0], [0, 1, -1, 0, 1]]
+    )
     y = Var(5, init=[0.444, 0.00123, 0.0, 0.007, 0.0])
     g = Var()
     rate = Var(5)
