@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,12 @@ from .solvers import Status, consistent_xdot
 from .start_problem import StartPoint, StartProblem
 from .start_values import resolve_variable, start_values
 from .structure_plot import structure_figure
+from .tolerances import absolute_tolerance
 from .transformed_equations import equations_text
 from .translation import Translation
 
 POINTS = 501
 """Times of output if nothing else is asked for."""
-ATOL = 1e-3
-"""Absolute tolerance, compared with the relative one, if it is not given."""
 METHODS = ("bdf",)
 STARTS = ("init", "impulse")
 LINEAR_SOLVERS = ("auto", "dense", "klu", "superlu", "cholmod")
@@ -88,7 +88,7 @@ class CompiledModel:
         times
             A number of equidistant times of output, or the times themselves.
         atol
-            One number, or a dictionary by name; `rtol` / 1000 by default.
+            One number, or a dictionary by name, with numbers or arrays; `rtol` / 1000 by default.
         progress
             True: a progress bar after a second; False: none; None: one if the output is a terminal.
         start
@@ -138,6 +138,8 @@ class CompiledModel:
         with watch_compilation() as initializing:
             signals = make_signals(self.flat, inputs, options.start, options.stop)
             program = self.translation.program(signals)
+            tolerance = absolute_tolerance(self.flat, program, options.atol, options.rtol)
+            options = replace(options, atol=tolerance)
             arguments = Arguments(self._values.vector(dict(params or {})), signals.data)
             point = self._start(program, signals, arguments, init, options.start, start)
         with watch_compilation() as integrating:
@@ -191,22 +193,11 @@ class CompiledModel:
             float(stop_time),
             _times(times, float(start_time), float(stop_time)),
             float(rtol),
-            self._atol(atol, rtol),
+            atol,
             int(max_steps),
             linear_solver,
             bool(progress),
         )
-
-    def _atol(self, atol: Any, rtol: float) -> Any:
-        if atol is None:
-            return ATOL * rtol
-        try:
-            value = float(atol)
-        except (TypeError, ValueError):
-            raise ModelError(f"atol must be a number, not {atol!r}.") from None
-        if not (np.isfinite(value) and value > 0):
-            raise ModelError(f"atol must be positive and finite, not {atol!r}.")
-        return value
 
     def _start(
         self,

@@ -165,7 +165,7 @@ class UnitTest(Model):
         return [
             self.T * der(self.x) + self.x == self.u0,
             der(self.v) == self.a,
-            self.F == self.m * self.a,
+            self.m * self.a == self.F,
         ]
 
 
