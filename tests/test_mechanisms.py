@@ -174,7 +174,7 @@ def mechanism(request):
 
 def check_long_run(mechanism, result):
     for error in mechanism.constraints(result):
-        assert np.abs(error).max() < 1e-8
+        assert np.abs(error).max() < 1e-11
     assert result.stats.multipliers
     assert max(result.stats.multipliers.values()) < 100 * RTOL
     energy = mechanism.energy(result)

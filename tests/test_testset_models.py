@@ -117,7 +117,12 @@ def digits(case: Case, result: Any) -> float:
     return float(-np.log10(np.max(off / np.maximum(np.abs(reference), case.floor)) + 1e-16))
 
 
-@pytest.mark.parametrize("name", CASES)
+LONG = ("medakzo", "transamp")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CASES]
+)
 def test_reference_values(name):
     case = CASES[name]
     result = translate(case.model()).simulate(
