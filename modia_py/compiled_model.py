@@ -27,12 +27,13 @@ from .solvers import Status, consistent_xdot
 from .start_problem import StartPoint, StartProblem
 from .start_values import resolve_variable, start_values
 from .structure_plot import structure_figure
-from .tolerances import absolute_tolerance
 from .transformed_equations import equations_text
 from .translation import Translation
 
 POINTS = 501
 """Times of output if nothing else is asked for."""
+ATOL = 1e-3
+"""Absolute tolerance, compared with the relative one, if it is not given."""
 METHODS = ("bdf",)
 STARTS = ("init", "impulse")
 LINEAR_SOLVERS = ("auto", "dense", "klu", "superlu", "cholmod")
@@ -88,7 +89,7 @@ class CompiledModel:
         times
             A number of equidistant times of output, or the times themselves.
         atol
-            One number, or a dictionary by name, with numbers or arrays; `rtol` / 1000 by default.
+            One number, or numbers by name for variables in x; `rtol` / 1000 by default.
         progress
             True: a progress bar after a second; False: none; None: one if the output is a terminal.
         start
@@ -138,10 +139,10 @@ class CompiledModel:
         with watch_compilation() as initializing:
             signals = make_signals(self.flat, inputs, options.start, options.stop)
             program = self.translation.program(signals)
-            tolerance = absolute_tolerance(self.flat, program, options.atol, options.rtol)
-            options = replace(options, atol=tolerance)
             arguments = Arguments(self._values.vector(dict(params or {})), signals.data)
             point = self._start(program, signals, arguments, init, options.start, start)
+        if isinstance(atol, Mapping):
+            options = replace(options, atol=self._atol_of_x(atol, rtol, program))
         with watch_compilation() as integrating:
             if program.functions.size:
                 run = integrate(program, signals, arguments, point, options)
@@ -193,11 +194,20 @@ class CompiledModel:
             float(stop_time),
             _times(times, float(start_time), float(stop_time)),
             float(rtol),
-            atol,
+            _checked_atol(atol, rtol),
             int(max_steps),
             linear_solver,
             bool(progress),
         )
+
+    def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
+        """Absolute tolerances given by name, as one for each element of x."""
+        vector = np.full(max(1, program.functions.size), ATOL * rtol)
+        for name, value in atol.items():
+            places, _ = self._places(program, name)
+            in_x = program.layout.x_of_place[places]
+            vector[in_x[in_x >= 0]] = _checked_atol(value, rtol)
+        return vector
 
     def _start(
         self,
@@ -313,6 +323,18 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.name}: {self.translation.result.form})"
+
+
+def _checked_atol(atol: Any, rtol: float) -> float:
+    if atol is None or isinstance(atol, Mapping):
+        return ATOL * rtol
+    try:
+        value = float(atol)
+    except (TypeError, ValueError):
+        raise ModelError(f"atol must be a number, or numbers by name, not {atol!r}.") from None
+    if not (np.isfinite(value) and value > 0):
+        raise ModelError(f"atol must be positive and finite, not {atol!r}.")
+    return value
 
 
 def _times(times: Any, start: float, stop: float) -> np.ndarray:

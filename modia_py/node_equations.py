@@ -183,7 +183,19 @@ class NodeEquations:
         return np.stack(stack, axis=1) if pick.stacked else stack[0]
 
     def _hidden(self, nodes: Integers) -> Callable[[dict[str, Any]], Any]:
-        """Sums of multiples of variables, which are differentiated like their constraint."""
+        row, column, weight = self.hidden_entries(nodes)
+        total = int(self.result.structure.equation_size[nodes].sum())
+
+        def call(vectors: dict[str, Any]) -> Any:
+            return jnp.zeros(total).at[row].add(weight * vectors["w"][column])
+
+        return call
+
+    def hidden_entries(self, nodes: Integers) -> tuple[Integers, Integers, Any]:
+        """Hidden constraints are sums of multiples of variables: rows, places in w, and weights.
+
+        Their variables are differentiated like the constraint.
+        """
         found, final = self.result.simplified.found, self.result.structure
         final_node = np.full(self.model.structure.variable_count, NONE)
         final_node[self.result.simplified.variables] = np.arange(len(self.result.simplified.variables))
@@ -197,13 +209,7 @@ class NodeEquations:
         sizes = final.equation_size[nodes]
         first = np.cumsum(sizes) - sizes
         row, column = ranges(first[node], sizes[node]), ranges(self.values.offset[target], sizes[node])
-        weight = np.repeat(found.hidden.coefficients[entries].astype(float), sizes[node])
-        total = int(sizes.sum())
-
-        def call(vectors: dict[str, Any]) -> Any:
-            return jnp.zeros(total).at[row].add(weight * vectors["w"][column])
-
-        return call
+        return row, column, np.repeat(found.hidden.coefficients[entries].astype(float), sizes[node])
 
 
 def _constant(picks: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:

@@ -71,6 +71,7 @@ class Program:
     layout: Layout
     signals: Signals
     problem: Problem
+    patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def inputs(self, t: Any, arguments: Arguments) -> Any:
@@ -129,7 +130,11 @@ def _size(x: Any) -> Any:
 
 
 def make_program(
-    structure: ModelStructure, result: Transformation, functions: Index1Functions, signals: Signals
+    structure: ModelStructure,
+    result: Transformation,
+    functions: Index1Functions,
+    signals: Signals,
+    patterns: tuple[Any, Any] | None = None,
 ) -> Program:
     layout = make_layout(result, functions)
 
@@ -142,5 +147,12 @@ def make_program(
         max(1, functions.size),  # a model that is all assignments has no problem; see `run.evaluate_only`
         functions.differential_rows,
         integrals=layout.integrals.tolist() if layout.integrals.any() else None,
+        pattern=None if patterns is None else _both(patterns[0], functions.size),
     )
-    return Program(structure, result, functions, layout, signals, problem)
+    return Program(structure, result, functions, layout, signals, problem, patterns)
+
+
+def _both(pattern: Any, n: int) -> tuple[Any, Any]:
+    """Entries of the iteration matrix: what depends on x or on xdot."""
+    entries = (pattern[:, :n] + pattern[:, n:]).tocoo()
+    return entries.row, entries.col

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse as sparse
 
 from .initial_equations import initial_residual
 from .program import Arguments, Program
@@ -96,8 +97,20 @@ class StartProblem:
         kept = self.program.kept
         if key not in kept:
             equations = start_equations(self.program, rows)
-            kept[key] = NearestSystem(equations, self.z_guess, self.system_arguments(rows))
+            pattern = self._pattern(rows)
+            kept[key] = NearestSystem(equations, self.z_guess, self.system_arguments(rows), pattern)
         return kept[key]
+
+    def _pattern(self, rows: StartValues) -> tuple[np.ndarray, np.ndarray] | None:
+        """The pattern of the system, if that of the program is known from its terms."""
+        patterns = self.program.patterns
+        if patterns is None or self.init.flat.initial_equations:
+            return None
+        residual, places = patterns
+        of_x = residual[self.program.functions.differential_rows :, : self.n]
+        rates = sparse.hstack([of_x, of_x])
+        entries = sparse.vstack([residual, rates, places[rows.place]]).tocoo()
+        return entries.row, entries.col
 
     def system_arguments(self, rows: StartValues) -> tuple[Any, ...]:
         return jnp.asarray(self.t, float), self.arguments, jnp.asarray(rows.value)

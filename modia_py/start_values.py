@@ -60,7 +60,7 @@ def start_values(
     }
     for name, value in (given or {}).items():
         symbol, order = resolve_variable(flat, name)
-        chosen[symbol.name, order] = spread(f"start value of {name}", value, symbol.shape)
+        chosen[symbol.name, order] = _spread(name, value, symbol)
     element, orders, numbers = [], [], []
     for (name, order), value in chosen.items():
         symbol = flat.by_name[name]
@@ -98,12 +98,13 @@ def resolve_variable(flat: FlatModel, name: str) -> tuple[FlatSymbol, int]:
     raise ModelError(f"{flat.name} has no variable '{inner}'. {did_you_mean(inner, known)}")
 
 
-def spread(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A value for each element, checked."""
+def _spread(name: str, value: Any, symbol: FlatSymbol) -> np.ndarray:
     try:
-        found = np.broadcast_to(np.asarray(value, float), shape)
+        spread = np.broadcast_to(np.asarray(value, float), symbol.shape)
     except (TypeError, ValueError):
-        raise ModelError(f"The {what} has shape {np.shape(value)}, expected {shape}.") from None
-    if not np.all(np.isfinite(found)):
-        raise ModelError(f"The {what} is not finite.")
-    return found
+        raise ModelError(
+            f"The start value of {name} has shape {np.shape(value)}, expected {symbol.shape}."
+        ) from None
+    if not np.all(np.isfinite(spread)):
+        raise ModelError(f"The start value of {name} is not finite.")
+    return spread

@@ -9,8 +9,11 @@ from .arrays.transform import Transformation, transform
 from .index1_functions import Index1Functions, index1_functions
 from .program import Program, make_program
 from .signals import Signals
+from .sparsity import sparsity
 from .structure import ModelStructure
 
+FEWEST_UNKNOWNS = 1000
+"""From this size on, patterns come from the terms of the equations."""
 MOST_PROGRAMS = 16
 """Programs kept for one model, one for each choice of input functions."""
 
@@ -29,8 +32,18 @@ class Translation:
         if signals.key not in self.programs:
             if len(self.programs) >= MOST_PROGRAMS:
                 del self.programs[next(iter(self.programs))]
-            self.programs[signals.key] = make_program(self.structure, self.result, self.functions, signals)
+            self.programs[signals.key] = make_program(
+                self.structure, self.result, self.functions, signals, self.patterns()
+            )
         return self.programs[signals.key]
+
+    def patterns(self) -> Any:
+        """Patterns of a large model, from its terms; small ones are found by following the program."""
+        if self.functions.size < FEWEST_UNKNOWNS:
+            return None
+        if "patterns" not in self.kept:
+            self.kept["patterns"] = sparsity(self.structure, self.result, self.functions)
+        return self.kept["patterns"]
 
     def note_run(self, linear_solver: str, compile_seconds: float) -> None:
         """Remember what a report wants to say of the runs so far."""

@@ -18,7 +18,7 @@ from .attempt import Method, Tables
 from .choose_solver import ChosenSolver, choose_solver
 from .crossings import sides_at
 from .formula import FORMULAS
-from .jacobian import Pattern, fd_rows, find_pattern, gather_tables, matrix_values
+from .jacobian import Pattern, fd_rows, gather_tables, matrix_values, pattern_of
 from .linear import LinearSolver
 from .loop import run_chunk
 from .output import evaluate
@@ -74,14 +74,6 @@ def _begin(
     shift = solver.solve(tables, factors, constraints)
     state = start_state(t, x, xdot, h, factors, sides_at(problem, t, x, xdot, p))
     return state, jnp.max(jnp.abs(shift) * error_weights(x, settings))
-
-
-def pattern_of(problem: Problem, p: Any) -> Pattern:
-    kept = problem.kept
-    key = "pattern", kinds(p)
-    if key not in kept:
-        kept[key] = find_pattern(problem, p)
-    return kept[key]
 
 
 def compile_problem(

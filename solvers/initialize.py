@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .jacobian import fd_rows
+from .jacobian import fd_rows, pattern_of
 from .nonlinear import find_root
 from .problem import Problem
 from .status import Status
@@ -52,9 +52,9 @@ def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: An
 
     start = jnp.zeros_like(x) if guess is None else jnp.asarray(guess, float)
     p = jax.tree.map(jnp.asarray, p)
-    return _start(
-        x, find_root(problem, "xdot", equations, start, (jnp.asarray(t, float), x, p)), of_x=False
-    )
+    arguments = jnp.asarray(t, float), x, p
+    found = find_root(problem, "xdot", equations, start, arguments, pattern=_pattern(problem, p))
+    return _start(x, found, of_x=False)
 
 
 def consistent_start(
@@ -88,10 +88,17 @@ def impulse_start(problem: Problem, t: float, x_left: Any, p: Any = None, xdot_g
         return jnp.where(is_fd, impulse, value)
 
     p = jax.tree.map(jnp.asarray, p)
-    found = find_root(problem, "impulse", equations, x_left, (jnp.asarray(t, float), x_left, slope, p))
+    arguments = jnp.asarray(t, float), x_left, slope, p
+    found = find_root(problem, "impulse", equations, x_left, arguments, pattern=_pattern(problem, p))
     if found.status.failed:
         return _start(x_left, found, of_x=True)
     return consistent_xdot(problem, t, found.x, p, xdot_guess)
+
+
+def _pattern(problem: Problem, p: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Entries of the iteration matrix: those of the systems here are among them."""
+    found = pattern_of(problem, p)
+    return found.rows, found.columns
 
 
 def _start(x: jax.Array, found: Any, of_x: bool) -> Start:

@@ -25,7 +25,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .problem import Problem
+from .problem import Problem, kinds
 
 DIRECTIONS_AT_ONCE_BYTES = 64e6
 """Directions are evaluated together as long as the result stays below this."""
@@ -90,6 +90,14 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
     order = np.lexsort((columns, rows))
     rows, columns = rows[order].astype(np.int32), columns[order].astype(np.int32)
     return Pattern(n, rows, columns, colours_of(rows, columns, n), integrals, note)
+
+
+def pattern_of(problem: Problem, p: Any) -> Pattern:
+    """The pattern, found once for a problem."""
+    key = "pattern", kinds(p)
+    if key not in problem.kept:
+        problem.kept[key] = find_pattern(problem, p)
+    return problem.kept[key]
 
 
 def colours_of(rows: np.ndarray, columns: np.ndarray, n: int, m: int | None = None) -> np.ndarray:

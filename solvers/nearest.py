@@ -58,8 +58,14 @@ class NearestRoot:
 class NearestSystem:
     """Equations g(z, *arguments), compiled once for all values of the arguments."""
 
-    def __init__(self, equations: Callable[..., Any], z: Any, arguments: tuple[Any, ...]):
-        self.system = SparseSystem(equations, jnp.asarray(z, float), arguments)
+    def __init__(
+        self,
+        equations: Callable[..., Any],
+        z: Any,
+        arguments: tuple[Any, ...],
+        pattern: tuple[Any, Any] | None = None,
+    ):
+        self.system = SparseSystem(equations, jnp.asarray(z, float), arguments, pattern)
 
     @property
     def pattern(self) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:

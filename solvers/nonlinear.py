@@ -47,7 +47,13 @@ class Root:
 class SparseSystem:
     """g and its sparse Jacobian at points on the host; compiled once, for other arguments again used."""
 
-    def __init__(self, equations: Callable[..., Any], x: jax.Array, arguments: tuple[Any, ...]):
+    def __init__(
+        self,
+        equations: Callable[..., Any],
+        x: jax.Array,
+        arguments: tuple[Any, ...],
+        pattern: tuple[Any, Any] | None = None,
+    ):
         self.n = x.shape[0]
         leaves, tree = jax.tree.flatten(arguments)
 
@@ -56,12 +62,8 @@ class SparseSystem:
 
         self.m: int = jax.eval_shape(flat, x, *leaves).shape[0]
 
-        try:
-            found = asdex.jacobian_sparsity(flat, x, *leaves)
-            self.rows: np.ndarray = np.asarray(found.rows)
-            self.columns: np.ndarray = np.asarray(found.cols)
-        except Exception:  # a dense pattern is always right
-            self.rows, self.columns = (index.ravel() for index in np.indices((self.m, self.n)))
+        entries = _pattern(flat, x, leaves, self.m) if pattern is None else pattern
+        self.rows, self.columns = np.asarray(entries[0]), np.asarray(entries[1])
         self.colours = colours_of(self.rows, self.columns, self.n, self.m)
         directions = int(self.colours.max(initial=0)) + 1
         colours = jnp.asarray(self.colours)
@@ -90,6 +92,15 @@ class SparseSystem:
         return sparse.csc_array((values, (self.rows, self.columns)), shape=(self.m, self.n))
 
 
+def _pattern(function: Any, x: jax.Array, leaves: list[Any], m: int) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        found = asdex.jacobian_sparsity(function, x, *leaves)
+    except Exception:  # a dense pattern is always right
+        rows, columns = (index.ravel() for index in np.indices((m, x.shape[0])))
+        return rows, columns
+    return np.asarray(found.rows), np.asarray(found.cols)
+
+
 def find_root(
     problem: Problem,
     name: str,
@@ -99,6 +110,7 @@ def find_root(
     *,
     free: np.ndarray | None = None,
     nearest: bool = False,
+    pattern: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Root:
     """x with equations(x, *arguments) = 0, near to start. `free` elements may change; all if None.
 
@@ -108,7 +120,7 @@ def find_root(
     if key in problem.kept:
         system = problem.kept[key].use(arguments)
     else:
-        system = problem.kept[key] = SparseSystem(equations, start, arguments)
+        system = problem.kept[key] = SparseSystem(equations, start, arguments, pattern)
     free = np.ones(problem.size, bool) if free is None else free
     x0 = np.asarray(start, float)
     if not np.all(np.isfinite(system.value(x0))):

@@ -103,14 +103,13 @@ def test_tables(bank, kind):
 
 def test_tolerances_by_name(bank):
     """Where a start is far below the common tolerance, its own makes the difference."""
-    own = run(bank, rtol=1e-6, atol={"lag.x": 1e-15, "pair.s": [1e-9, 1e-9], "lag.u": 1.0},
+    own = run(bank, rtol=1e-6, atol={"lag.x": 1e-15, "pair.s": 1e-9, "lag.u": 1.0},
               inputs={"force": 0.0}, init={"lag.x": 1e-9})  # fmt: skip
     exact = 1e-9 * np.exp(-own.time[:, None] / np.array([1.0, 2.0, 4.0]))
     np.testing.assert_allclose(own["lag.x"], exact, rtol=1e-4)
     for atol, text in (
         ({"lag.z": 1.0}, "no variable 'lag.z'"),
-        ({"lag.x": 0.0}, "atol of lag.x must be positive"),
-        ({"lag.x": [1.0, 2.0]}, r"atol of lag.x has shape \(2,\), expected \(3,\)"),
+        ({"lag.x": 0.0}, "atol must be positive"),
         ("small", "atol must be a number"),
     ):
         with pytest.raises(ModelError, match=text):
