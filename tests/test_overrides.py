@@ -1,4 +1,4 @@
-"""Values for single runs: parameters, start values, inputs and tolerances by name, with component arrays."""
+"""Values for single runs by name: parameters, starts, inputs and tolerances, with component arrays."""
 
 from __future__ import annotations
 
