@@ -63,19 +63,25 @@ class DoublePendulum(Model):
 
 
 class Bar(Model):
-    """A slender rigid bar that moves in the plane, with a joint at each of its ends a and b."""
+    """A slender rigid bar that moves in the plane, with a joint at each of its ends a and b.
+
+    `near` is the angle near which a mechanism is put together, where it can be in several ways.
+    """
 
     m = Par(1.0, nonzero=True, unit="kg", doc="mass")
     L = Par(1.0, nonzero=True, unit="m", doc="length")
     g = Par([0.0, -9.81], unit="m/s2", doc="gravity")
     r = Var(2, unit="m", doc="position of the centre")
     v = Var(2, unit="m/s", doc="velocity of the centre")
-    phi = Var(unit="rad", doc="angle from the x axis to the direction from a to b")
     w = Var(unit="rad/s", doc="angular velocity")
     a = Var(2, unit="m", doc="position of the end a")
     b = Var(2, unit="m", doc="position of the end b")
     f_a = Var(2, unit="N", doc="force on the end a")
     f_b = Var(2, unit="N", doc="force on the end b")
+
+    def __init__(self, near: float = 0.0, **changes: Any):
+        self.phi = Var(guess=near, unit="rad", doc="angle from the x axis to the direction from a to b")
+        super().__init__(**changes)
 
     def equations(self) -> Any:
         arm = self.L / 2 * np.stack([np.cos(self.phi), np.sin(self.phi)])
@@ -93,7 +99,7 @@ class Bar(Model):
 class SliderCrank(Model):
     """A crank that turns about the origin, a connecting rod, and a slider on the x axis."""
 
-    crank = Bar(m=1.0, L=0.5, phi=0.5, w=0.0)
+    crank = Bar(m=1.0, L=0.5, phi=-0.5, w=0.0)
     rod = Bar(m=1.0, L=1.5)
     m = Par(2.0, nonzero=True, unit="kg", doc="mass of the slider")
     x = Var(guess=2.0, unit="m", doc="position of the slider")
@@ -117,8 +123,8 @@ class FourBar(Model):
 
     pivot = Par([2.0, 0.0], unit="m", doc="where the rocker is fixed; the crank is at the origin")
     crank = Bar(m=1.0, L=1.0, phi=-0.5, w=0.0)
-    coupler = Bar(m=2.0, L=2.0)
-    rocker = Bar(m=1.5, L=1.5)
+    coupler = Bar(near=-0.5, m=2.0, L=2.0)
+    rocker = Bar(near=-1.0, m=1.5, L=1.5)
 
     def equations(self) -> Any:
         return [

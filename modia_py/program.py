@@ -22,7 +22,9 @@ from .solvers import Problem
 from .structure import ModelStructure
 
 MOST_UNKNOWNS_POLISHED = 200
-"""xdot of output is computed anew from x, by dense elimination, up to so many unknowns."""
+"""Output is corrected by dense elimination, up to so many unknowns."""
+SMALL_CORRECTION = 1e-2
+"""A larger one, compared with x, would not be a matter of interpolation: x is left as it is."""
 
 
 class Arguments(NamedTuple):
@@ -91,28 +93,40 @@ class Program:
 
     def _output(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         if self.functions.size <= MOST_UNKNOWNS_POLISHED:
-            xdot = self._polished(t, x, xdot, arguments)
+            x, xdot = self._polished(t, x, xdot, arguments)
         return self.values(t, x, xdot, arguments)
 
-    def _polished(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
-        """xdot as accurate as x: from fd = 0 and the derivative of fc.
+    def _polished(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> tuple[Any, Any]:
+        """x that satisfies the constraints, and xdot as accurate as x: from fd = 0 and d/dt fc = 0.
 
-        The derivative of the interpolating polynomial is less accurate by an order, and forces are part
-        of xdot.
+        Between two steps the interpolating polynomial keeps the constraints to the tolerance only, and its
+        derivative is less accurate by an order, while forces are part of xdot. The matrix of the special
+        form, [dfd/dxdot; dfc/dx], serves both; x moves as it would by an impulse.
         """
         rows = self.functions.differential_rows
 
-        def equations(xdot: Any) -> Any:
+        def equations(x: Any, xdot: Any) -> tuple[Any, Any]:
             value, rate = jax.jvp(
                 lambda t, x: self.problem.residual(t, x, xdot, arguments), (t, x), (jnp.ones_like(t), xdot)
             )
-            return jnp.concatenate([value[:rows], rate[rows:]])
+            return jnp.concatenate([value[:rows], rate[rows:]]), value.at[:rows].set(0.0)
 
-        def improve(_: Any, xdot: Any) -> Any:
-            step = jnp.linalg.solve(jax.jacfwd(equations)(xdot), equations(xdot))
-            return jnp.where(jnp.all(jnp.isfinite(step)), xdot - step, xdot)
+        def improve(_: Any, now: tuple[Any, Any]) -> tuple[Any, Any]:
+            off, constraints = equations(*now)
+            matrix = jax.jacfwd(lambda xdot: equations(now[0], xdot)[0])(now[1])
+            step = jnp.linalg.solve(matrix, jnp.stack([constraints, off], axis=1))
+            usable = jnp.all(jnp.isfinite(step)) & (
+                jnp.abs(step[:, 0]).max() <= SMALL_CORRECTION * _size(x)
+            )
+            return jnp.where(usable, now[0] - step[:, 0], now[0]), jnp.where(
+                usable, now[1] - step[:, 1], now[1]
+            )
 
-        return jax.lax.fori_loop(0, 2, improve, xdot)
+        return jax.lax.fori_loop(0, 2, improve, (x, xdot))
+
+
+def _size(x: Any) -> Any:
+    return jnp.maximum(1.0, jnp.abs(x).max())
 
 
 def make_program(
