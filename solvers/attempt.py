@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from .formula import Formula
 from .jacobian import Gather, fd_rows, matrix_and_probe
 from .linear import GOOD_ENOUGH, LinearSolver, probe_error
-from .newton import MAX_ITERATIONS, UNKNOWN_RATE, Correction, correct
+from .newton import LARGE, MAX_ITERATIONS, UNKNOWN_RATE, Correction, correct
 from .problem import Problem
 from .state import Counters, Matrix, Settings, State, error_weights
 from .status import Status
@@ -98,7 +98,8 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     differences = move(state.differences, correction.d, state.order, accepted, choice.order, factor)
     differences = begin_again(
         differences,
-        h_new * state.xdot,
+        h_new,
+        state.xdot,
         restart,
         lambda x: _project(method, tables, p, state, x, matrix.factors),
     )
@@ -141,11 +142,13 @@ def renew_matrix(
 
     yes = jnp.ones((), bool)
     factors, usable, finite = jax.lax.cond(needed, renew, lambda factors: (factors, yes, yes), old.factors)
+    # A matrix for another c converges at least as slowly as that says, whatever was met with it before.
+    other_c = jnp.abs(c - old.c) / jnp.abs(c) if method.problem.size >= LARGE else 0.0
     matrix = Matrix(
         factors=factors,
         c=jnp.where(needed, c, old.c),
         age=jnp.where(needed, 0, old.age),
-        rate=jnp.where(needed, UNKNOWN_RATE, old.rate),
+        rate=jnp.where(needed, UNKNOWN_RATE, jnp.maximum(old.rate, other_c)),
         outdated=~usable,
         pivots_are_new=old.pivots_are_new,
     )

@@ -2,8 +2,9 @@
 
 The matrix is kept by rows: row i holds the columns i-lower ... i+upper+lower, the last `lower` of them for
 rows that are swapped in. Multipliers are kept by the column they eliminate. A row is swapped in only where
-the pivot at hand is small against the column, so that a diagonally dominant matrix keeps its band and its
-order. Rows of U are divided by their pivot: each element of a solve then waits for one multiplication only.
+the pivot at hand is small against the column, each entry in units of its row (rows of constraints come in
+units of their own), so that a diagonally dominant matrix keeps its band and its order. Rows of U are
+divided by their pivot: each element of a solve then waits for one multiplication only.
 
 XLA calls a foreign function with one pointer, to a frame of 64-bit words (`xla/ffi/api/c_api.h`, version
 0.x): pointers to the descriptions of arguments and results, whose fourth word is the address of the data.
@@ -20,7 +21,13 @@ from numba import carray, cfunc, njit, types
 from numba.extending import intrinsic
 
 SMALL_PIVOT = 0.1
-"""A pivot below this part of the largest entry of its column is replaced."""
+"""A pivot below this part of the largest entry of its column is replaced, each in units of its row."""
+
+TINY = 1e-280
+"""Less is zero. A solution that decays along a chain would end in numbers so small that processors take a
+hundred times as long for each, and rounding keeps them from ever becoming zero."""
+STRETCH = 64
+"""Elements between two looks: each waits for the one before it, and longer for a look."""
 
 # Words of the frame, and of what it points to.
 _EXTENSION, _API, _ARGUMENTS, _RESULTS = 1, 2, 9, 14
@@ -68,20 +75,23 @@ def _asked_for_version(frame: Any) -> bool:
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
-def factorize(band: Any, multipliers: Any, swaps: Any, lower: int, upper: int) -> bool:
+def factorize(band: Any, multipliers: Any, swaps: Any, sizes: Any, lower: int, upper: int) -> bool:
     """LU in place; whether rows were swapped. A pivot that is zero leaves infinities and NaN behind."""
     n, swapped = band.shape[0], False
     for i in range(n):
+        sizes[i] = np.max(np.abs(band[i]))
+    for i in range(n):
         reach = min(lower, n - 1 - i)
-        largest, at = abs(band[i, lower]), i
+        largest, at = abs(band[i, lower]) / sizes[i], i
         limit = largest
         for m in range(1, reach + 1):
-            size = abs(band[i + m, lower - m])
+            size = abs(band[i + m, lower - m]) / sizes[i + m]
             if size > largest:
                 largest, at = size, i + m
         width = upper
         if limit < SMALL_PIVOT * largest:
             swapped = True
+            sizes[i], sizes[at] = sizes[at], sizes[i]
             for column in range(upper + lower + 1):
                 other = column - (at - i)
                 kept = band[i, lower + column]
@@ -109,11 +119,13 @@ def factorize(band: Any, multipliers: Any, swaps: Any, lower: int, upper: int) -
 def factorize_tridiagonal(band: Any, multipliers: Any) -> bool:
     """The same for one diagonal on either side; False where a row would have to be swapped."""
     n = band.shape[0]
-    diagonal = band[0, 1]
+    diagonal, size = band[0, 1], max(abs(band[0, 1]), abs(band[0, 2]))
     for i in range(n - 1):
         below = band[i + 1, 0]
-        if not abs(diagonal) >= SMALL_PIVOT * abs(below):
+        next_size = max(abs(below), abs(band[i + 1, 1]), abs(band[i + 1, 2]))
+        if not abs(diagonal) * next_size >= SMALL_PIVOT * abs(below) * size:
             return False
+        size = next_size
         inverse = 1.0 / diagonal
         band[i, 1] = inverse
         factor = below * inverse
@@ -131,19 +143,25 @@ def solve_in_place(
     n = band.shape[0]
     if lower == 1 and upper == 1 and not swapped:
         last = y[0]
-        for i in range(1, n):
-            last = y[i] - multipliers[i - 1, 0] * last
-            y[i] = last
-        last = last * band[n - 1, 1]
+        for start in range(1, n, STRETCH):
+            for i in range(start, min(start + STRETCH, n)):
+                last = y[i] - multipliers[i - 1, 0] * last
+                y[i] = last
+            last = 0.0 if abs(last) < TINY else last
+        last = y[n - 1] * band[n - 1, 1]
         y[n - 1] = last
-        for i in range(n - 2, -1, -1):
-            last = y[i] * band[i, 1] - band[i, 2] * last
-            y[i] = last
+        for start in range(n - 2, -1, -STRETCH):
+            for i in range(start, max(start - STRETCH, -1), -1):
+                last = y[i] * band[i, 1] - band[i, 2] * last
+                y[i] = last
+            last = 0.0 if abs(last) < TINY else last
         return
     for i in range(n):
         if swapped:
             at = swaps[i]
             y[i], y[at] = y[at], y[i]
+        if abs(y[i]) < TINY:
+            y[i] = 0.0
         for m in range(1, min(lower, n - 1 - i) + 1):
             y[i + m] -= multipliers[i, m - 1] * y[i]
     width = upper + lower if swapped else upper
@@ -151,7 +169,7 @@ def solve_in_place(
         total = y[i] * band[i, lower]
         for column in range(min(width, n - 1 - i), 0, -1):
             total -= band[i, lower + column] * y[i + column]
-        y[i] = total
+        y[i] = 0.0 if abs(total) < TINY else total
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
@@ -164,6 +182,8 @@ def solve_transposed_in_place(
         for column in range(1, min(width, n - 1 - i) + 1):
             y[i + column] -= band[i, lower + column] * y[i]
         y[i] *= band[i, lower]
+        if abs(y[i]) < TINY:
+            y[i] = 0.0
     for i in range(n - 1, -1, -1):
         for m in range(1, min(lower, n - 1 - i) + 1):
             y[i] -= multipliers[i, m - 1] * y[i + m]
@@ -174,7 +194,7 @@ def solve_transposed_in_place(
 
 @njit(error_model="numpy")
 def fill_and_factorize(
-    values: Any, slots: Any, band: Any, multipliers: Any, swaps: Any, lower: int, upper: int
+    values: Any, slots: Any, band: Any, multipliers: Any, swaps: Any, sizes: Any, lower: int, upper: int
 ) -> bool:
     """Whether rows were swapped."""
     flat = band.reshape(-1)
@@ -187,7 +207,7 @@ def fill_and_factorize(
         flat[:] = 0.0
         for entry in range(len(slots)):
             flat[slots[entry]] = values[entry]
-    return factorize(band, multipliers, swaps, lower, upper)
+    return factorize(band, multipliers, swaps, sizes, lower, upper)
 
 
 @njit(error_model="numpy")
@@ -236,7 +256,8 @@ def factor_handler(frame_pointer: Any) -> int:
     band = carray(_pointer(layout[3]), (n, 2 * lower + upper + 1), np.float64)
     multipliers = carray(_pointer(layout[4]), (n, lower), np.float64)
     values, slots = _numbers(_data(arguments, 1), entries), _words(layout[7], entries)
-    swapped = fill_and_factorize(values, slots, band, multipliers, _words(layout[5], n), lower, upper)
+    swaps, sizes = _words(layout[5], n), _numbers(layout[11], n)
+    swapped = fill_and_factorize(values, slots, band, multipliers, swaps, sizes, lower, upper)
     _words(layout[6], 1)[0] = 1 if swapped else 0
     _words(_data(results, 0), 1)[0] = _words(_data(arguments, 2), 1)[0] + 1
     return 0

@@ -1,9 +1,9 @@
 """`fast_jit`: jax.jit with options of XLA that suit a loop of many small operations.
 
 On a CPU, XLA compiles each fused operation by one of two generators of code. The newer one takes twice as
-long for a loop like this one, and what it makes is no faster (measured: `benchmarks/overhead.py`). Library
-calls for sums and products are handed to other threads, which costs more than it gains at these sizes.
-Where XLA does not know an option, it is left out.
+long for a loop like this one; what it makes is faster only where vectors are long. Library calls for sums
+and products are handed to other threads, which costs more than it gains where vectors are short. Where XLA
+does not know an option, it is left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from functools import cache
 from typing import Any
 
 import jax
+
+LONG = 2000
+"""Length of vectors from which on XLA's own choices are better."""
 
 _WANTED: dict[str, bool | str] = {
     "xla_cpu_use_fusion_emitters": False,
@@ -36,5 +39,6 @@ def _is_known(option: dict[str, bool | str]) -> bool:
     return True
 
 
-def fast_jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    return jax.jit(function, compiler_options=options())
+def fast_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
+    """A compiled function that works on vectors of this length."""
+    return jax.jit(function, compiler_options=options() if size < LONG else {})

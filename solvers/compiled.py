@@ -103,20 +103,23 @@ def compile_problem(
     p: Any,
     linear_solver: str,
     formula: str,
-    example: tuple[Any, Any, Any, Any],
+    example: Callable[[], tuple[Any, Any, Any, Any]],
 ) -> CompiledProblem:
-    """Everything that does not depend on values. At `example` = (t, x, xdot, c) "auto" looks at the
-    matrix."""
+    """Everything that does not depend on values. Where it pays, "auto" looks at
+    the matrix for example() = (t, x, xdot, c)."""
     kept = problem.kept
     key = linear_solver, formula, kinds(p)
     if key in kept:
         return kept[key]
     pattern = pattern_of(problem, p)
-    values = fast_jit(partial(matrix_values, problem, pattern.directions))
+    jit = partial(fast_jit, size=problem.size)
+    values = jit(partial(matrix_values, problem, pattern.directions))
     gather = gather_tables(pattern)
-    t, x, xdot, c = example
-    symmetric = linear_solver == "auto" and may_be_symmetric(pattern)
-    chosen = choose_solver(linear_solver, pattern, values(gather, t, x, xdot, p, c) if symmetric else None)
+    look = None
+    if linear_solver == "auto" and may_be_symmetric(pattern):
+        t, x, xdot, c = example()
+        look = values(gather, t, x, xdot, p, c)
+    chosen = choose_solver(linear_solver, pattern, look)
     method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula])
     kept[key] = CompiledProblem(
         problem=problem,
@@ -124,10 +127,10 @@ def compile_problem(
         chosen=chosen,
         method=method,
         tables=Tables(gather, chosen.solver.tables),
-        run=fast_jit(partial(run_chunk, method)),
+        run=jit(partial(run_chunk, method)),
         values=values,
-        evaluate=fast_jit(evaluate),
-        look=fast_jit(partial(_look, problem, pattern.directions)),
-        begin=fast_jit(partial(_begin, problem, chosen.solver)),
+        evaluate=jit(evaluate),
+        look=jit(partial(_look, problem, pattern.directions)),
+        begin=jit(partial(_begin, problem, chosen.solver)),
     )
     return kept[key]

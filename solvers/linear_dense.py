@@ -25,7 +25,7 @@ class DenseSolver:
     def __init__(self, pattern: Pattern):
         self.size = pattern.size
         self.tables = jnp.asarray(pattern.rows), jnp.asarray(pattern.columns)
-        self._factor = fast_jit(self.factor)
+        self._factor = fast_jit(self.factor, pattern.size)
 
     def prepare(self, values: jax.Array) -> DenseFactors:
         return self._factor(self.tables, values, None)

@@ -91,8 +91,8 @@ def solve(
         changed = on_crossing(found, run.x_last, run.xdot_last)
         if changed is None or t >= request.t1:
             break
-        x = jnp.asarray(changed[0], float)
-        xdot = None if changed[1] is None else jnp.asarray(changed[1], float)
+        x = np.asarray(changed[0], float)
+        xdot = None if changed[1] is None else np.asarray(changed[1], float)
     return run.solution(status)
 
 
@@ -135,13 +135,14 @@ class _Run:
 
     def _compile(self, linear_solver: str) -> CompiledProblem:
         request = self.request
-        slope = jnp.zeros_like(request.x0) if request.xdot0 is None else request.xdot0
-        example = request.t0, request.x0, slope, 1e-3 * (request.t1 - request.t0)
+
+        def example() -> tuple[Any, Any, Any, Any]:
+            slope = np.zeros(self.problem.size) if request.xdot0 is None else request.xdot0
+            return request.t0, request.x0, slope, 1e-3 * (request.t1 - request.t0)
+
         return compile_problem(self.problem, request.p, linear_solver, self.formula, example)
 
-    def from_start(
-        self, t: float, x: jax.Array, xdot: jax.Array | None, restarted: bool
-    ) -> tuple[Status, Crossing | None]:
+    def from_start(self, t: float, x: Any, xdot: Any, restarted: bool) -> tuple[Status, Crossing | None]:
         """Start at order one and go to the end, a crossing, or a failure."""
         request, compiled = self.request, self.compiled
         self.settings = _settings(request, compiled)

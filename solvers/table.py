@@ -47,13 +47,17 @@ def move(
 
 
 def begin_again(
-    table: jax.Array, slope: jax.Array, restart: jax.Array, project: Callable[[jax.Array], jax.Array]
+    table: jax.Array,
+    h: jax.Array,
+    xdot: jax.Array,
+    restart: jax.Array,
+    project: Callable[[jax.Array], jax.Array],
 ) -> jax.Array:
-    """At a restart only x, moved by project(x), and slope = h xdot are left."""
+    """At a restart only x, moved by project(x), and h xdot are left."""
 
     def begin(table: jax.Array) -> jax.Array:
         x = table[0] + project(table[0])
-        return jnp.zeros_like(table).at[0].set(x).at[1].set(slope)
+        return jnp.zeros_like(table).at[0].set(x).at[1].set(h * xdot)
 
     return once(restart, begin, table)
 

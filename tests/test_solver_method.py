@@ -78,7 +78,7 @@ def test_large_tables_move_as_small_ones_do(order, accepted, raised, factor):
 def test_a_restart_leaves_a_projected_x_and_a_slope():
     table = jnp.ones((DIFFERENCES, 3))
     for restart in (False, True):
-        found = begin_again(table, jnp.full(3, 5.0), jnp.asarray(restart), lambda x: 2 * x)
+        found = begin_again(table, 0.5, jnp.full(3, 10.0), jnp.asarray(restart), lambda x: 2 * x)
         np.testing.assert_array_equal(found[:, 0], [3, 5, 0, 0, 0, 0, 0, 0] if restart else np.ones(8))
 
 
