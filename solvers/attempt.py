@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .coefficients import ADVANCE, DIFFERENCES
 from .formula import Formula
-from .jacobian import Gather, fd_rows, matrix_values
+from .jacobian import Gather, fd_rows, matrix_and_probe
 from .linear import GOOD_ENOUGH, LinearSolver, probe_error
-from .newton import MAX_ITERATIONS, UNKNOWN_RATE, Correction, correct
+from .newton import LARGE, MAX_ITERATIONS, UNKNOWN_RATE, Correction, correct
 from .problem import Problem
 from .state import Counters, Matrix, Settings, State, error_weights
 from .status import Status
-from .step import Choice, Prediction, choose, estimate, predict, rescale_matrix, shrink_factor
+from .step import Choice, Prediction, choose, estimate, predict, shrink_factor
+from .table import begin_again, move
 
 LARGEST_CHANGE_OF_C = 0.2
 """Relative change of c up to which a matrix is kept."""
@@ -80,10 +80,12 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
         if method.solver.keeps_pivots
         else jnp.zeros((), bool)
     )
+    # Rows, not the whole table, go into branches: what goes there is kept, and then copied to be changed.
+    row, next_row = state.differences[state.order], state.differences[state.order + 1]
     choice = jax.lax.cond(
         accepted & (state.equal_steps >= state.order),
         lambda: choose(
-            state.differences, correction.d, state.order, error, weights, method.formula, settings.max_order
+            row, next_row, correction.d, state.order, error, weights, method.formula, settings.max_order
         ),
         lambda: _repeat_or_shrink(state, renewal, correction, error, accepted, ask_for_pivots),
     )
@@ -93,12 +95,14 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     changed = (factor != 1.0) | (choice.order != state.order)
 
     restart = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_RESTART)
-    shift = jax.lax.cond(
+    differences = move(state.differences, correction.d, state.order, accepted, choice.order, factor)
+    differences = begin_again(
+        differences,
+        h_new,
+        state.xdot,
         restart,
-        lambda: _project(method, tables, p, state, matrix.factors),
-        lambda: jnp.zeros_like(state.xdot),
+        lambda x: _project(method, tables, p, state, x, matrix.factors),
     )
-    differences = _move(state, correction.d, accepted, choice.order, factor, restart, shift)
     moved = state._replace(
         t=jnp.where(accepted, t_new, state.t),
         h=h_new,
@@ -128,19 +132,23 @@ def renew_matrix(
     )
 
     def renew(factors: Any) -> tuple[Any, jax.Array, jax.Array]:
-        values = matrix_values(method.problem, method.directions, tables.gather, t, at.x, at.xdot, p, c)
+        values, probe = matrix_and_probe(
+            method.problem, method.directions, tables.gather, t, at.x, at.xdot, p, c
+        )
         finite = jnp.all(jnp.isfinite(values))
         factors = method.solver.factor(tables.solver, values, factors)
-        probe = probe_error(method.solver, tables.solver, factors, method.problem, t, at.x, at.xdot, p, c)
-        return factors, finite & (probe <= GOOD_ENOUGH), finite
+        error = probe_error(method.solver, tables.solver, factors, probe)
+        return factors, finite & (error <= GOOD_ENOUGH), finite
 
     yes = jnp.ones((), bool)
     factors, usable, finite = jax.lax.cond(needed, renew, lambda factors: (factors, yes, yes), old.factors)
+    # A matrix for another c converges at least as slowly as that says, whatever was met with it before.
+    other_c = jnp.abs(c - old.c) / jnp.abs(c) if method.problem.size >= LARGE else 0.0
     matrix = Matrix(
         factors=factors,
         c=jnp.where(needed, c, old.c),
         age=jnp.where(needed, 0, old.age),
-        rate=jnp.where(needed, UNKNOWN_RATE, old.rate),
+        rate=jnp.where(needed, UNKNOWN_RATE, jnp.maximum(old.rate, other_c)),
         outdated=~usable,
         pivots_are_new=old.pivots_are_new,
     )
@@ -183,40 +191,14 @@ def _fit(
     return fitted, jnp.where(fitted == h, 1.0, fitted / h)
 
 
-def _move(
-    state: State,
-    d: jax.Array,
-    accepted: jax.Array,
-    order: jax.Array,
-    factor: jax.Array,
-    restart: jax.Array,
-    shift: jax.Array,
-) -> jax.Array:
-    """The differences after the attempt: matrix @ [D; v], and x moved by a shift.
-
-    Accepted, v is the correction. At a restart only x and v = h * xdot are left: a past that has misled the
-    predictor three times is forgotten, its slope included.
-    """
-    stay = jnp.eye(DIFFERENCES, DIFFERENCES + 1)
-    begin = jnp.zeros((DIFFERENCES, DIFFERENCES + 1)).at[0, 0].set(1.0).at[1, DIFFERENCES].set(1.0)
-    matrix = jnp.where(accepted, jnp.asarray(ADVANCE)[state.order], jnp.where(restart, begin, stay))
-    matrix = jax.lax.cond(
-        (factor == 1.0) | restart, lambda m: m, lambda m: rescale_matrix(factor, order) @ m, matrix
-    )
-    # A rejected correction may not be finite, and zero times NaN is NaN: it must not get here.
-    v = jnp.where(accepted, d, factor * state.h * state.xdot)
-    first_row = jnp.eye(DIFFERENCES, 1)
-    return matrix[:, :DIFFERENCES] @ state.differences + matrix[:, DIFFERENCES:] * v + first_row * shift
-
-
-def _project(method: Method, tables: Tables, p: Any, state: State, factors: Any) -> jax.Array:
+def _project(method: Method, tables: Tables, p: Any, state: State, x: jax.Array, factors: Any) -> jax.Array:
     """The move of x onto the constraints.
 
     Newton's iteration may stop just before a kink and leave an algebraic variable on the wrong branch. No
     step is then small enough, because its correction does not shrink with the step. Md shift = 0:
     differential variables stay.
     """
-    residual = method.problem.residual(state.t, state.x, state.xdot, p)
+    residual = method.problem.residual(state.t, x, state.xdot, p)
     shift = method.solver.solve(tables.solver, factors, jnp.where(fd_rows(method.problem), 0.0, -residual))
     return jnp.where(jnp.all(jnp.isfinite(shift)), shift, 0.0)
 

@@ -22,7 +22,7 @@ CHOLESKY_ENTRIES = 3.5
 """Cholesky is tried for large matrices with more entries a row than a chain has: a chain has no fill, and
 KLU solves it without leaving the compiled loop."""
 
-NAMES = ("auto", "dense", "klu", "superlu", "cholmod")
+NAMES = ("auto", "dense", "band", "klu", "superlu", "cholmod")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +47,31 @@ def choose_solver(name: str, pattern: Pattern, values: jax.Array | None = None) 
         return ChosenSolver(_make("dense", pattern), f"{100 * fill:.0f} % of the entries are nonzero")
     if jax.default_backend() != "cpu":
         return ChosenSolver(_make("dense", pattern), "sparse solvers are there on a CPU only")
-    if values is not None and entries_a_row(pattern) > CHOLESKY_ENTRIES and n >= CHOLESKY_FROM:
+    chosen = _try_band(pattern)
+    if chosen is None and values is not None and may_be_symmetric(pattern):
         chosen = _try_cholesky(pattern, np.asarray(values))
-        if chosen is not None:
-            return chosen
+    if chosen is not None:
+        return chosen
     return ChosenSolver(_make("klu", pattern), f"{n} unknowns, {entries_a_row(pattern):.1f} entries a row")
+
+
+def may_be_symmetric(pattern: Pattern) -> bool:
+    """Whether a look at the values is worth while: the pattern is one that Cholesky is good for."""
+    return pattern.size >= CHOLESKY_FROM and entries_a_row(pattern) > CHOLESKY_ENTRIES
 
 
 def entries_a_row(pattern: Pattern) -> float:
     return pattern.entries / pattern.size
+
+
+def _try_band(pattern: Pattern) -> ChosenSolver | None:
+    from .linear_band import BandSolver, narrow_order, native_functions
+
+    order = narrow_order(pattern)
+    if order is None or native_functions() is None:
+        return None
+    reason = f"{pattern.size} unknowns, {order.lower} diagonals below the main one and {order.upper} above"
+    return ChosenSolver(BandSolver(pattern, order), reason)
 
 
 def _try_cholesky(pattern: Pattern, values: np.ndarray) -> ChosenSolver | None:
@@ -85,6 +101,10 @@ def _make(name: str, pattern: Pattern) -> LinearSolver:
         from .linear_cholmod import CholmodSolver
 
         return CholmodSolver(pattern)
+    if name == "band":
+        from .linear_band import BandSolver
+
+        return BandSolver(pattern)
     from .linear_klu import KLUSolver
 
     return KLUSolver(pattern)

@@ -21,7 +21,7 @@ Source: L. F. Shampine, M. W. Reichelt, The MATLAB ODE suite, SIAM J. Sci. Compu
 
 from __future__ import annotations
 
-from math import comb, factorial
+from math import comb
 
 import numpy as np
 
@@ -78,5 +78,3 @@ SIGNED_BINOMIALS = np.array(
     [[(-1.0) ** i * comb(m, i) for i in range(DIFFERENCES)] for m in range(DIFFERENCES)]
 )
 """Differences from values: D[m] = sum_i (-1)^i binom(m, i) x_(n-i)."""
-
-FACTORIALS = np.array([float(factorial(j)) for j in range(DIFFERENCES)])

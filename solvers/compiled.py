@@ -7,7 +7,7 @@ parameters and on the choices below, but on no value; so it is kept with the pro
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,10 +15,11 @@ import jax
 import jax.numpy as jnp
 
 from .attempt import Method, Tables
-from .choose_solver import ChosenSolver, choose_solver
+from .choose_solver import ChosenSolver, choose_solver, may_be_symmetric
+from .compile_options import fast_jit
 from .crossings import sides_at
 from .formula import FORMULAS
-from .jacobian import Pattern, fd_rows, gather_tables, matrix_values, pattern_of
+from .jacobian import Gather, Pattern, fd_rows, gather_tables, matrix_values, pattern_of
 from .linear import LinearSolver
 from .loop import run_chunk
 from .output import evaluate
@@ -37,7 +38,7 @@ class CompiledProblem:
     run: Callable[..., Any]
     values: Callable[..., Any]
     evaluate: Callable[..., Any]
-    first: Callable[..., Any]
+    look: Callable[..., Any]
     begin: Callable[..., Any]
 
     def values_for_next_attempt(self, state: Any, settings: Any, p: Any) -> jax.Array:
@@ -48,12 +49,25 @@ class CompiledProblem:
         return self.values(self.tables.gather, t, at.x, at.xdot, p, c)
 
 
-def _first(
-    problem: Problem, settings: Any, t: Any, x: jax.Array, xdot: jax.Array, p: Any
-) -> tuple[jax.Array, jax.Array]:
-    """The residual at a start, and the step to begin with."""
-    h = first_step(settings.t_end - t, xdot, error_weights(x, settings), settings.rtol, settings.max_step)
-    return problem.residual(t, x, xdot, p), h
+def _look(
+    problem: Problem,
+    directions: int,
+    gather: Gather,
+    settings: Any,
+    t: Any,
+    x: jax.Array,
+    xdot: jax.Array,
+    p: Any,
+    given: Any,
+    factor: Any,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The residual at a start, the step to begin with, and the matrix to it. The step is the given one, or
+    if that is zero a proposed one times a factor."""
+    span = settings.t_end - t
+    h = first_step(span, xdot, error_weights(x, settings), settings.rtol, settings.max_step)
+    h = jnp.where(given > 0, jnp.minimum(given, span), factor * h)
+    values = matrix_values(problem, directions, gather, t, x, xdot, p, h)
+    return problem.residual(t, x, xdot, p), h, values
 
 
 def _begin(
@@ -81,26 +95,22 @@ def compile_problem(
     p: Any,
     linear_solver: str,
     formula: str,
-    every_step: bool,
-    example: tuple[Any, Any, Any, Any],
+    example: Callable[[], tuple[Any, Any, Any, Any]],
 ) -> CompiledProblem:
-    """Everything that does not depend on values. At `example` = (t, x, xdot, c) "auto" looks at the
-    matrix."""
+    """Everything that does not depend on values. Where it pays, "auto" looks at
+    the matrix for example() = (t, x, xdot, c)."""
     kept = problem.kept
-    key = linear_solver, formula, every_step, kinds(p)
+    key = linear_solver, formula, kinds(p)
     if key in kept:
         return kept[key]
-    same_but_output = kept.get((linear_solver, formula, not every_step, kinds(p)))
-    if same_but_output is not None:
-        method = same_but_output.method
-        run = jax.jit(partial(run_chunk, method, every_step))
-        kept[key] = replace(same_but_output, run=run)
-        return kept[key]
     pattern = pattern_of(problem, p)
-    values = jax.jit(partial(matrix_values, problem, pattern.directions))
+    jit = partial(fast_jit, size=problem.size)
+    values = jit(partial(matrix_values, problem, pattern.directions))
     gather = gather_tables(pattern)
-    t, x, xdot, c = example
-    look = values(gather, t, x, xdot, p, c) if linear_solver == "auto" else None
+    look = None
+    if linear_solver == "auto" and may_be_symmetric(pattern):
+        t, x, xdot, c = example()
+        look = values(gather, t, x, xdot, p, c)
     chosen = choose_solver(linear_solver, pattern, look)
     method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula])
     kept[key] = CompiledProblem(
@@ -109,10 +119,10 @@ def compile_problem(
         chosen=chosen,
         method=method,
         tables=Tables(gather, chosen.solver.tables),
-        run=jax.jit(partial(run_chunk, method, every_step)),
+        run=jit(partial(run_chunk, method)),
         values=values,
-        evaluate=jax.jit(evaluate),
-        first=jax.jit(partial(_first, problem)),
-        begin=jax.jit(partial(_begin, problem, chosen.solver)),
+        evaluate=jit(evaluate),
+        look=jit(partial(_look, problem, pattern.directions)),
+        begin=jit(partial(_begin, problem, chosen.solver)),
     )
     return kept[key]

@@ -15,16 +15,20 @@ from .problem import Problem
 SMALLEST_RTOL = 1e-14
 """Rounding makes less impossible to reach."""
 
+FEW = 1000
+"""Elements up to which a parameter stays on the host until it is used: the way to JAX takes longer than to
+carry it along with a call."""
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
     t0: float
     t1: float
-    x0: jax.Array
-    xdot0: jax.Array | None
+    x0: np.ndarray
+    xdot0: np.ndarray | None
     p: Any
     rtol: float
-    atol: jax.Array
+    atol: np.ndarray
     times: np.ndarray | None
     max_steps: int
     initial_step: float | None
@@ -82,7 +86,7 @@ def check_request(
         xdot,
         p,
         float(rtol),
-        jnp.broadcast_to(jnp.asarray(tolerance), (problem.size,)),
+        np.broadcast_to(tolerance, (problem.size,)),
         _checked_times(times, t0, t1),
         min(int(max_steps), 2**31 - 2),
         initial_step,
@@ -91,12 +95,12 @@ def check_request(
     )
 
 
-def _vector(name: str, values: Any) -> jax.Array:
+def _vector(name: str, values: Any) -> np.ndarray:
     vector = np.atleast_1d(np.asarray(values, float))
     bad = np.flatnonzero(~np.isfinite(vector))
     if len(bad):
         raise ValueError(f"{name} is not finite at index {bad[:10].tolist()}.")
-    return jnp.asarray(vector)
+    return vector
 
 
 def _checked_parameters(p: Any) -> Any:
@@ -104,7 +108,7 @@ def _checked_parameters(p: Any) -> Any:
         if not np.all(np.isfinite(np.asarray(leaf, float))):
             name = jax.tree_util.keystr(path) or "itself"
             raise ValueError(f"The parameter p{name if name != 'itself' else ''} is not finite: {leaf}.")
-    return jax.tree.map(jnp.asarray, p)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if np.size(leaf) > FEW else np.asarray(leaf), p)
 
 
 def _checked_times(times: Any, t0: float, t1: float) -> np.ndarray | None:

@@ -60,7 +60,7 @@ def make_trajectory(
         # Room for one row more than wanted, so that the loop ends with the interval and not with the room.
         wanted = jnp.append(times, jnp.inf)
         attempts = jnp.asarray(max_steps, jnp.int32)
-        state, buffer = run_chunk(method, False, tables, settings, p, state, wanted, attempts)
+        state, buffer = run_chunk(method, tables, settings, p, state, wanted, attempts)
         return Trajectory(buffer.x[:-1], buffer.xdot[:-1], state.status, buffer.rows, state.counters)
 
     return trajectory

@@ -140,6 +140,13 @@ def matrix_product(
     return jnp.where(fd_rows(problem), product, product / c)
 
 
+class Probe(NamedTuple):
+    """A vector w of ones and minus ones, and M w."""
+
+    vector: jax.Array
+    product: jax.Array
+
+
 def matrix_values(
     problem: Problem,
     directions: int,
@@ -151,6 +158,24 @@ def matrix_values(
     c: jax.Array,
 ) -> jax.Array:
     """The entries of M(c), in the order of the pattern."""
+    return matrix_and_probe(problem, directions, gather, t, x, xdot, p, c)[0]
+
+
+def matrix_and_probe(
+    problem: Problem,
+    directions: int,
+    gather: Gather,
+    t: Any,
+    x: jax.Array,
+    xdot: jax.Array,
+    p: Any,
+    c: jax.Array,
+) -> tuple[jax.Array, Probe]:
+    """The entries of M(c), in the order of the pattern; and the product with a known vector.
+
+    The vector changes sign from colour to colour, so that its product is a sum of those at hand: another
+    derivative would have to be compiled and evaluated.
+    """
 
     def along(colour: jax.Array) -> jax.Array:
         z = jnp.where(gather.colours == colour, 1.0, 0.0)
@@ -162,4 +187,6 @@ def matrix_values(
         products = jax.vmap(along)(colours)
     else:
         products = jax.lax.map(along, colours, batch_size=at_once)
-    return products.ravel()[gather.positions]
+    signs = 1.0 - 2.0 * (colours % 2)
+    probe = Probe(1.0 - 2.0 * (gather.colours % 2), signs @ products)
+    return products.ravel()[gather.positions], probe

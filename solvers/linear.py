@@ -17,8 +17,7 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 
-from .jacobian import matrix_product
-from .problem import Problem
+from .jacobian import Probe
 
 Factors = Any
 
@@ -54,18 +53,6 @@ class SingularMatrix(ArithmeticError):
     """A pivot is exactly zero."""
 
 
-def probe_error(
-    solver: LinearSolver,
-    tables: Any,
-    factors: Factors,
-    problem: Problem,
-    t: Any,
-    x: jax.Array,
-    xdot: jax.Array,
-    p: Any,
-    c: jax.Array,
-) -> jax.Array:
-    """max |M^-1 (M w) - w| for w = (1, -1, 1, ...)."""
-    w = 1.0 - 2.0 * (jnp.arange(problem.size) % 2)
-    found = solver.solve(tables, factors, matrix_product(problem, t, x, xdot, p, c, w))
-    return jnp.max(jnp.abs(found - w))
+def probe_error(solver: LinearSolver, tables: Any, factors: Factors, probe: Probe) -> jax.Array:
+    """max |M^-1 (M w) - w| for a vector w of ones and minus ones."""
+    return jnp.max(jnp.abs(solver.solve(tables, factors, probe.product) - probe.vector))

@@ -13,26 +13,26 @@ import jax.numpy as jnp
 
 from .attempt import Method, Tables, attempt
 from .crossings import watch
-from .output import Buffer, empty_buffer, write_step, write_times
+from .output import Buffer, empty_buffer, write_output
 from .state import Settings, State
 from .status import Status
 
 
 def run_chunk(
     method: Method,
-    every_step: bool,
     tables: Tables,
     settings: Settings,
     p: Any,
     state: State,
     times: jax.Array,
     attempts: jax.Array,
+    every_step: jax.Array | bool = False,
 ) -> tuple[State, Buffer]:
     """Go on from a state, for so many attempts at most, writing output for so many times at most.
 
     With `every_step` the values of `times` do not matter, only how many there are.
     """
-    limit = state.attempts + attempts
+    limit, always = state.attempts + attempts, jnp.asarray(every_step)
 
     def going(carry: tuple[State, Buffer]) -> jax.Array:
         state, buffer = carry
@@ -42,14 +42,10 @@ def run_chunk(
         old, buffer = carry
         state = attempt(method, tables, settings, p, old)
         state = watch(method.problem, p, old, state)
-        if every_step:
-            moved = state.reached > old.reached
-            return state, jax.lax.cond(moved, write_step, lambda _, buffer: buffer, state, buffer)
-        return state, write_times(state, buffer)
+        return write_output(state, buffer, always, state.reached > old.reached)
 
     buffer = empty_buffer(times, method.problem.size)
-    if not every_step:
-        buffer = write_times(state, buffer)
+    state, buffer = write_output(state, buffer, always, jnp.zeros((), bool))
     return jax.lax.while_loop(going, body, (state, buffer))
 
 

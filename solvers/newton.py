@@ -27,6 +27,9 @@ STRICT = 1e-3
 UNKNOWN_RATE = 0.95
 SMALLEST_RATE = 0.1
 """A remembered rate is not believed to be better: the equations change from step to step."""
+LARGE = 1000
+SMALLEST_RATE_IF_LARGE = 0.01
+"""From this size on an iteration costs more than the few steps that are rejected because one was saved."""
 DIVERGED = 0.9
 STAGNATED = 0.3
 """Changes below this that no longer decrease are rounding: less cannot be had, and this is still below
@@ -67,6 +70,7 @@ def correct(
     Strict, it goes on until little more can be had: at a start the slope d / c of a tiny step predicts
     the next one, and an error of d would come back divided by c.
     """
+    smallest_rate = SMALLEST_RATE if problem.size < LARGE else SMALLEST_RATE_IF_LARGE
     target = jnp.where(strict, STRICT * TOLERANCE, TOLERANCE)
     rounding = 100 * jnp.finfo(weights.dtype).eps * weighted_norm(prediction.x, weights)
     is_fd = fd_rows(problem)
@@ -78,7 +82,7 @@ def correct(
         size = weighted_norm(delta, weights)
         finite = jnp.isfinite(size)
         first = old.iteration == 0
-        rate = jnp.where(first, old.rate, jnp.maximum(size / old.size, SMALLEST_RATE))
+        rate = jnp.where(first, old.rate, jnp.maximum(size / old.size, smallest_rate))
         left = MAX_ITERATIONS - 1 - old.iteration
         error = remaining_error(size, rate)
         small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= TOLERANCE))

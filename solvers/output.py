@@ -36,22 +36,27 @@ def _write(buffer: Buffer, t: jax.Array, x: jax.Array, xdot: jax.Array) -> Buffe
     )
 
 
-def write_step(state: State, buffer: Buffer) -> Buffer:
-    """The state as it is, at a step or at a crossing inside of it."""
-    return _write(buffer, state.reached, *evaluate(state, state.reached))
+def write_output(
+    state: State, buffer: Buffer, every_step: jax.Array, moved: jax.Array
+) -> tuple[State, Buffer]:
+    """All wanted times up to the one that is reached, as long as there is room; or with `every_step` the
+    one that is reached, if the state has moved. The state is returned as it was."""
+    capacity = buffer.times.shape[0]
+    end = jnp.where(every_step, jnp.minimum(buffer.rows + moved, capacity), capacity)
 
+    def wanted(carry: tuple[jax.Array, Buffer]) -> jax.Array:
+        _, buffer = carry
+        return (buffer.rows < end) & (every_step | (buffer.times[buffer.rows] <= state.reached))
 
-def write_times(state: State, buffer: Buffer) -> Buffer:
-    """All wanted times up to the one that is reached, as long as there is room."""
+    def write(carry: tuple[jax.Array, Buffer]) -> tuple[jax.Array, Buffer]:
+        differences, buffer = carry
+        t = jnp.where(every_step, state.reached, buffer.times[buffer.rows])
+        buffer = _write(buffer, t, *evaluate(state._replace(differences=differences), t))
+        return jax.lax.optimization_barrier(differences), buffer
 
-    def wanted(buffer: Buffer) -> jax.Array:
-        return ~buffer.full & (buffer.times[buffer.rows] <= state.reached)
-
-    def write(buffer: Buffer) -> Buffer:
-        t = buffer.times[buffer.rows]
-        return _write(buffer, t, *evaluate(state, t))
-
-    return jax.lax.while_loop(wanted, write, buffer)
+    # The table goes through the loop as if it were changed there: as a constant of the loop it is copied.
+    differences, buffer = jax.lax.while_loop(wanted, write, (state.differences, buffer))
+    return state._replace(differences=differences), buffer
 
 
 def evaluate(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:

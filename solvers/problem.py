@@ -80,6 +80,9 @@ class Problem:
         for name, vector in (("x0", x), ("xdot0", xdot)):
             if vector.shape != (self.size,):
                 raise ValueError(f"{name} has shape {vector.shape}; the problem has size {self.size}.")
+        key = "shapes", kinds(p)
+        if key in self.kept:
+            return
         time = jax.ShapeDtypeStruct((), np.float64)
         rows = jax.eval_shape(self.residual, time, x, xdot, p)
         if getattr(rows, "shape", None) != (self.size,):
@@ -96,6 +99,7 @@ class Problem:
                 raise ValueError(
                     f"directions has {len(self.directions)} entries for {found.shape[0]} crossings."
                 )
+        self.kept[key] = True
 
 
 def kinds(p: Any) -> Any:

@@ -27,9 +27,10 @@ from .solution import Crossing, Solution, Statistics
 from .state import Settings, State, make_settings
 from .status import Status
 
-CHUNK_BYTES = 64e6
-CHUNK_ROWS = 1024
-"""A chunk of output has at most so many rows, and for large problems only as many as fit in CHUNK_BYTES."""
+CHUNK_BYTES = 8e6
+CHUNK_ROWS, FEWEST_ROWS = 1024, 4
+"""A chunk of output has at most so many rows, and for large problems only as many as fit in CHUNK_BYTES:
+all of it is allocated and cleared, filled or not."""
 CHUNK_SECONDS = 0.3
 FIRST_CHUNK = 2e7
 """Attempts in the first chunk times unknowns, before it is known how long an attempt takes."""
@@ -90,8 +91,8 @@ def solve(
         changed = on_crossing(found, run.x_last, run.xdot_last)
         if changed is None or t >= request.t1:
             break
-        x = jnp.asarray(changed[0], float)
-        xdot = None if changed[1] is None else jnp.asarray(changed[1], float)
+        x = np.asarray(changed[0], float)
+        xdot = None if changed[1] is None else np.asarray(changed[1], float)
     return run.solution(status)
 
 
@@ -134,15 +135,14 @@ class _Run:
 
     def _compile(self, linear_solver: str) -> CompiledProblem:
         request = self.request
-        slope = jnp.zeros_like(request.x0) if request.xdot0 is None else request.xdot0
-        example = request.t0, request.x0, slope, 1e-3 * (request.t1 - request.t0)
-        return compile_problem(
-            self.problem, request.p, linear_solver, self.formula, self.every_step, example
-        )
 
-    def from_start(
-        self, t: float, x: jax.Array, xdot: jax.Array | None, restarted: bool
-    ) -> tuple[Status, Crossing | None]:
+        def example() -> tuple[Any, Any, Any, Any]:
+            slope = np.zeros(self.problem.size) if request.xdot0 is None else request.xdot0
+            return request.t0, request.x0, slope, 1e-3 * (request.t1 - request.t0)
+
+        return compile_problem(self.problem, request.p, linear_solver, self.formula, example)
+
+    def from_start(self, t: float, x: Any, xdot: Any, restarted: bool) -> tuple[Status, Crossing | None]:
         """Start at order one and go to the end, a crossing, or a failure."""
         request, compiled = self.request, self.compiled
         self.settings = _settings(request, compiled)
@@ -153,17 +153,18 @@ class _Run:
                 return found.status, None
             xdot = jnp.asarray(found.xdot)
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
-        first, h = compiled.first(self.settings, t, x, xdot, request.p)
+        given, factor = request.initial_step or 0.0, RESTART_FACTOR if restarted else 1.0
+        first, h, values = compiled.look(
+            compiled.tables.gather, self.settings, t, x, xdot, request.p, given, factor
+        )
         if not np.all(np.isfinite(np.asarray(first))):
             rows = np.flatnonzero(~np.isfinite(np.asarray(first)))[:10]
             self.detail = f"Rows {rows.tolist()} of the residual are not finite at the start."
             return Status.NON_FINITE, None
-        h = self._first_step(t, float(h), restarted)
-        values = compiled.values(compiled.tables.gather, t, x, xdot, request.p, h)
         try:
             factors = compiled.chosen.solver.prepare(values)
         except SingularMatrix:
-            return self._singular(t, x, xdot, h)
+            return self._singular(t, x, xdot, float(h))
         start, off = compiled.begin(
             compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first
         )
@@ -179,11 +180,6 @@ class _Run:
             return self._go_on()
         except KeyboardInterrupt:
             return Status.INTERRUPTED, None
-
-    def _first_step(self, t: float, h: float, restarted: bool) -> float:
-        if self.request.initial_step is not None:
-            return min(self.request.initial_step, self.request.t1 - t)
-        return h * (RESTART_FACTOR if restarted else 1.0)
 
     def _go_on(self) -> tuple[Status, Crossing | None]:
         while True:
@@ -205,23 +201,27 @@ class _Run:
         assert state is not None
         began = time.perf_counter()
         times = self._next_times()
-        arguments = self.settings, request.p, state, times, np.asarray(self.attempts_per_chunk, np.int32)
+        attempts = np.asarray(self.attempts_per_chunk, np.int32)
+        arguments = self.settings, request.p, state, times, attempts, self.every_step
         try:
             state, buffer = compiled.run(compiled.tables, *arguments)
             jax.block_until_ready(state)
         except jax.errors.JaxRuntimeError:
             return self._zero_pivot()
-        attempts = int(state.attempts) - int(self.state.attempts) if self.state is not None else 0
+        made = int(state.attempts) - int(self.state.attempts) if self.state is not None else 0
         seconds = time.perf_counter() - began
         self.state = state
         self.chunks += 1
-        if attempts >= self.attempts_per_chunk and seconds < CHUNK_SECONDS:
+        if made >= self.attempts_per_chunk and seconds < CHUNK_SECONDS:
             self.attempts_per_chunk *= 2
         elif seconds > 2 * CHUNK_SECONDS:
             self.attempts_per_chunk = max(1, self.attempts_per_chunk // 2)
         self.t_last = float(state.reached)
-        x, xdot = compiled.evaluate(state, state.reached)
-        self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
+        if self.t_last == float(state.t):
+            self.x_last, self.xdot_last = np.array(np.asarray(state.differences)[0]), np.asarray(state.xdot)
+        else:
+            x, xdot = compiled.evaluate(state, state.reached)
+            self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
         rows = int(buffer.rows)
         self._keep(*(np.asarray(part)[:rows] for part in (buffer.times, buffer.x, buffer.xdot)))
         return Status(int(state.status))
@@ -244,7 +244,7 @@ class _Run:
 
     def _next_times(self) -> np.ndarray:
         """The next wanted times, as many as fit in a chunk."""
-        fit = int(np.clip(CHUNK_BYTES / (16 * self.problem.size), 1, CHUNK_ROWS))
+        fit = int(np.clip(CHUNK_BYTES / (16 * self.problem.size), FEWEST_ROWS, CHUNK_ROWS))
         window = np.full(fit, np.inf)
         if self.request.times is not None:
             left = self.request.times[self.rows_written : self.rows_written + fit]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .coefficients import ADVANCE, DIFFERENCES, FACTORIALS, MAX_ORDER, PREDICT, SIGNED_BINOMIALS
+from .coefficients import DIFFERENCES, MAX_ORDER, PREDICT, SIGNED_BINOMIALS
 from .formula import Formula
 
 # A predicted gain is discounted, more so where the order would change: the estimates at the
@@ -56,7 +56,8 @@ def estimate(d: jax.Array, order: jax.Array, weights: jax.Array, formula: Formul
 
 
 def choose(
-    differences: jax.Array,
+    row: jax.Array,
+    next_row: jax.Array,
     d: jax.Array,
     order: jax.Array,
     error: jax.Array,
@@ -67,13 +68,11 @@ def choose(
     """Order and step size after an accepted step, from the errors at the neighbouring orders.
 
     The errors of the formulas of order k-1 and k+1 would have been about D[k] and D[k+2], taken one
-    step later than they are stored.
+    step later than they are stored: row = D[k] and next_row = D[k+1] are from before the step.
     """
     constants = jnp.asarray(formula.error_constants)
-    below = constants[order - 1] * weighted_norm(differences[order] + d, weights)
-    above = constants[jnp.minimum(order + 1, MAX_ORDER)] * weighted_norm(
-        d - differences[order + 1], weights
-    )
+    below = constants[order - 1] * weighted_norm(row + d, weights)
+    above = constants[jnp.minimum(order + 1, MAX_ORDER)] * weighted_norm(d - next_row, weights)
 
     def gain(error: jax.Array, caution: float, exponent: jax.Array) -> jax.Array:
         return 1.0 / (caution * jnp.maximum(error, TINY) ** (1.0 / exponent))
@@ -103,9 +102,10 @@ def shrink_factor(error: jax.Array, order: jax.Array) -> jax.Array:
 
 def basis(s: jax.Array) -> jax.Array:
     """s (s+1) ... (s+j-1) / j! for all j: P(t_n + s*h) = sum_j basis_j(s) D[j]."""
-    factors = s[..., None] + jnp.arange(-1, DIFFERENCES - 1)
-    factors = jnp.where(jnp.arange(DIFFERENCES) == 0, 1.0, factors)
-    return jnp.cumprod(factors, axis=-1) / FACTORIALS
+    terms = [jnp.ones_like(s)]
+    for j in range(1, DIFFERENCES):  # written out: a cumulative product compiles ten times as long
+        terms.append(terms[-1] * (s + (j - 1)) / j)
+    return jnp.stack(terms, axis=-1)
 
 
 def rescale_matrix(factor: jax.Array, order: jax.Array) -> jax.Array:
@@ -123,20 +123,6 @@ def rescale_matrix(factor: jax.Array, order: jax.Array) -> jax.Array:
 
 def rescale(differences: jax.Array, factor: jax.Array, order: jax.Array) -> jax.Array:
     return rescale_matrix(factor, order) @ differences
-
-
-def advance(
-    differences: jax.Array, d: jax.Array, order: jax.Array, new_order: jax.Array, factor: jax.Array
-) -> jax.Array:
-    """The differences after an accepted step, already at the distances of the next one."""
-    matrix = jnp.asarray(ADVANCE)[order]
-    matrix = jax.lax.cond(
-        factor == 1.0,
-        lambda m: m,
-        lambda m: rescale_matrix(factor, new_order) @ m,
-        matrix,
-    )
-    return matrix[:, :DIFFERENCES] @ differences + matrix[:, DIFFERENCES:] * d
 
 
 def interpolate(

@@ -10,15 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from modia_py.solvers import Problem, Status, solve
 from modia_py.solvers.choose_solver import choose_solver
 from modia_py.solvers.compiled import pattern_of
-from modia_py.solvers.jacobian import gather_tables, matrix_values
+from modia_py.solvers.jacobian import Pattern, gather_tables, matrix_values
+from modia_py.solvers.linear_band import BandSolver
 from modia_py.solvers.linear_cholmod import import_cholmod
 
 HAS_CHOLMOD = import_cholmod() is not None
-SOLVERS = ["dense", "klu", "superlu", *(["cholmod"] if HAS_CHOLMOD else [])]
+SOLVERS = ["dense", "band", "klu", "superlu", *(["cholmod"] if HAS_CHOLMOD else [])]
 
 
 def chain(n):
@@ -58,6 +61,35 @@ def test_factor_refactor_solve_and_transposed_solve(name):
     solver.release()
 
 
+@given(
+    n=st.integers(1, 40), lower=st.integers(0, 4), upper=st.integers(0, 4), seed=st.integers(0, 10**6),
+    dominance=st.sampled_from([0.0, 1.0, 10.0]), shuffled=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_bands_are_found_in_any_order_and_solved(n, lower, upper, seed, dominance, shuffled):
+    """Random bands, where rows have to be swapped and where not, against a dense solution."""
+    random = np.random.default_rng(seed)
+    offsets = range(-min(lower, n - 1), min(upper, n - 1) + 1)
+    diagonals = [random.normal(size=n - abs(k)) + dominance * (k == 0) for k in offsets]
+    matrix = sparse.diags_array(diagonals, offsets=list(offsets)).toarray()
+    assume(np.linalg.cond(matrix) < 1e8)
+    if shuffled:
+        matrix = matrix[random.permutation(n)][:, random.permutation(n)]
+    rows, columns = np.nonzero(matrix)
+    pattern = Pattern(
+        n, rows.astype(np.int32), columns.astype(np.int32), np.zeros(n, np.int32), np.zeros(n)
+    )
+    solver = BandSolver(pattern)
+    factors = solver.prepare(jnp.asarray(matrix[rows, columns]))
+    b = random.normal(size=n)
+    size = np.linalg.norm(np.linalg.inv(matrix), np.inf)
+    for found, of in (
+        (solver.solve(solver.tables, factors, jnp.asarray(b)), matrix),
+        (solver.solve_transposed(solver.tables, factors, jnp.asarray(b)), matrix.T),
+    ):
+        np.testing.assert_allclose(found, np.linalg.solve(of, b), atol=1e-11 * size * n)
+
+
 @pytest.mark.parametrize("name", SOLVERS)
 def test_all_solvers_give_the_same_run(name):
     problem = chain(60)
@@ -87,7 +119,12 @@ def chosen_for(problem):
 def test_auto_says_what_it_chose_and_why():
     assert chosen_for(Problem(lambda t, x, xdot, p: xdot + x, 5, 5)) == "dense: 5 unknowns are few"
     assert chosen_for(Problem(lambda t, x, xdot, p: xdot + x.sum(), 100, 100)).startswith("dense: 100 % of")
-    assert chosen_for(Problem(lambda t, x, xdot, p: xdot + x, 500, 500)).startswith("klu: 500 unknowns")
+    rod = Problem(lambda t, x, xdot, p: xdot + 2 * x - jnp.pad(x, (0, 1))[1:], 500, 500)
+    assert chosen_for(rod) == "band: 500 unknowns, 0 diagonals below the main one and 1 above"
+    ring = Problem(lambda t, x, xdot, p: xdot + 2 * x - jnp.roll(x, 7) - jnp.roll(x, -7), 500, 500)
+    assert chosen_for(ring) == "band: 500 unknowns, 2 diagonals below the main one and 2 above"
+    tied = Problem(lambda t, x, xdot, p: xdot + jnp.roll(x, 1) + jnp.roll(x, 23), 500, 500)
+    assert chosen_for(tied).startswith("klu: 500 unknowns")
     if HAS_CHOLMOD:
         assert chosen_for(grid(80)) == "cholmod: 6400 unknowns, symmetric positive definite"
     unsymmetric = grid(80)
@@ -96,7 +133,9 @@ def test_auto_says_what_it_chose_and_why():
 
 
 def test_an_unknown_solver_is_named():
-    with pytest.raises(ValueError, match="There is no linear solver 'lu'; there are auto, dense, klu"):
+    with pytest.raises(
+        ValueError, match="There is no linear solver 'lu'; there are auto, dense, band, klu"
+    ):
         solve(chain(3), 0.0, 1.0, np.ones(3), p=1.0, linear_solver="lu")
 
 
@@ -122,7 +161,7 @@ def _blocks(t):
     return np.tile(pair, 30)
 
 
-@pytest.mark.parametrize("name", ["dense", "klu", "superlu"])
+@pytest.mark.parametrize("name", ["dense", "band", "klu", "superlu"])
 def test_a_singular_problem_names_rows_and_columns(name):
     """x[2] occurs nowhere, and the last two rows say the same."""
 

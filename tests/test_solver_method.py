@@ -14,7 +14,8 @@ from modia_py.solvers.formula import FORMULAS
 from modia_py.solvers.jacobian import gather_tables, matrix_values
 from modia_py.solvers.linear_dense import DenseSolver
 from modia_py.solvers.newton import correct
-from modia_py.solvers.step import advance, interpolate, predict, rescale
+from modia_py.solvers.step import interpolate, predict, rescale
+from modia_py.solvers.table import LARGE, advance_rows, begin_again, move
 
 from .problems.testset import pendulum, robertson
 
@@ -55,8 +56,30 @@ def test_an_advance_gives_the_differences_one_step_later():
     h, t, order = 0.1, 0.4, jnp.asarray(3)
     D = differences_of(polynomial, t, h)
     d = jnp.asarray(polynomial(t + h)) - predict(D, order, h).x
-    new = advance(D, d, order, order, jnp.asarray(1.0))
+    new = advance_rows(D, d, order, jnp.asarray(True))
     np.testing.assert_allclose(new[:6], differences_of(polynomial, t + h, h)[:6], atol=1e-11)
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+@pytest.mark.parametrize("accepted", [True, False])
+@pytest.mark.parametrize(("raised", "factor"), [(0, 1.0), (-1, 0.3), (0, 2.0)])
+def test_large_tables_move_as_small_ones_do(order, accepted, raised, factor):
+    random = np.random.default_rng(order)
+    large = jnp.asarray(random.normal(size=(DIFFERENCES, LARGE)))
+    d = jnp.asarray(random.normal(size=LARGE)) * (1.0 if accepted else np.nan)
+    how = [jnp.asarray(value) for value in (order, accepted, max(1, order + raised), factor)]
+    moved = move(large, d, *how)
+    for part in (slice(0, LARGE // 2), slice(LARGE // 2, LARGE)):
+        small = move(large[:, part], d[part], *how)
+        # Rows above order + 2 mean nothing, and differ.
+        np.testing.assert_allclose(moved[: order + 3, part], small[: order + 3], rtol=1e-11, atol=1e-11)
+
+
+def test_a_restart_leaves_a_projected_x_and_a_slope():
+    table = jnp.ones((DIFFERENCES, 3))
+    for restart in (False, True):
+        found = begin_again(table, 0.5, jnp.full(3, 10.0), jnp.asarray(restart), lambda x: 2 * x)
+        np.testing.assert_array_equal(found[:, 0], [3, 5, 0, 0, 0, 0, 0, 0] if restart else np.ones(8))
 
 
 @pytest.mark.parametrize("formula", ["ndf", "bdf"])
@@ -78,7 +101,7 @@ def test_observed_order_of_convergence(order, formula):
 
     @jax.jit
     def run(D, h, count):
-        c, k, one = h / alpha, jnp.asarray(order), jnp.asarray(1.0)
+        c, k = h / alpha, jnp.asarray(order)
 
         def step(i, D):
             t = 0.1 + (i + 1) * h
@@ -89,7 +112,7 @@ def test_observed_order_of_convergence(order, formula):
             found = correct(
                 problem, solver, solver.tables, factors, t, at, None, c, weights, jnp.asarray(0.95), True
             )
-            return advance(D, found.d, k, k, one)
+            return advance_rows(D, found.d, k, jnp.asarray(True))
 
         return jax.lax.fori_loop(0, count, step, D)
 

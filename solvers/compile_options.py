@@ -1,0 +1,44 @@
+"""`fast_jit`: jax.jit with options of XLA that suit a loop of many small operations.
+
+On a CPU, XLA compiles each fused operation by one of two generators of code. The newer one takes twice as
+long for a loop like this one; what it makes is faster only where vectors are long. Library calls for sums
+and products are handed to other threads, which costs more than it gains where vectors are short. Where XLA
+does not know an option, it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jax
+
+LONG = 2000
+"""Length of vectors from which on XLA's own choices are better."""
+
+_WANTED: dict[str, bool | str] = {
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_experimental_ynn_fusion_type": "",
+}
+
+
+@cache
+def options() -> dict[str, bool | str]:
+    """The wanted options that are known here; none where there is no CPU to compile for."""
+    if jax.default_backend() != "cpu":
+        return {}
+    return {name: value for name, value in _WANTED.items() if _is_known({name: value})}
+
+
+def _is_known(option: dict[str, bool | str]) -> bool:
+    try:
+        jax.jit(lambda x: x).lower(0.0).compile(compiler_options=option)
+    except RuntimeError:
+        return False
+    return True
+
+
+def fast_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
+    """A compiled function that works on vectors of this length."""
+    return jax.jit(function, compiler_options=options() if size < LONG else {})

@@ -1,0 +1,143 @@
+"""LU of a narrow band, inside the compiled loop: for chains, rods, and whatever can be ordered like one.
+
+A chain has no fill, so that what KLU spends on looking up indices is most of its time; a band needs no
+indices. Unknowns are put in the order of Cuthill and McKee (reversed) if their own order has a wide band.
+The factors live outside of JAX, in arrays of this solver; a number that is counted up with every
+factorization travels through the loop in their place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from .jacobian import Pattern
+from .linear import SingularMatrix
+
+WIDEST, WIDEST_REORDERED = 8, 4
+"""Diagonals besides the main one up to which a band beats KLU (10^4 unknowns, factorization and solve); in
+another order than the given one vectors have to be gathered and scattered."""
+
+
+class Order(NamedTuple):
+    """Row rows[i] and column columns[i] come at place i; entries then are from `lower` places left of the
+    diagonal to `upper` right of it."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    lower: int
+    upper: int
+
+    @property
+    def as_given(self) -> bool:
+        return bool(np.all(np.diff(self.rows) == 1) and np.all(np.diff(self.columns) == 1))
+
+
+def narrow_order(
+    pattern: Pattern, widest: int = WIDEST, widest_reordered: int = WIDEST_REORDERED
+) -> Order | None:
+    """An order in which the band has at most so many diagonals besides the main one, or None."""
+    n = pattern.size
+    if pattern.entries > (widest + 1) * n:
+        return None
+    as_given = _order(pattern, np.arange(n), np.arange(n))
+    if as_given.lower + as_given.upper <= widest:
+        return as_given
+    # Rows and columns as the nodes of one graph: nothing then depends on which row belongs to which column.
+    ends = pattern.rows, pattern.columns + n
+    graph = sparse.csr_matrix((np.ones(pattern.entries, np.int8), ends), shape=(2 * n, 2 * n))
+    nodes = reverse_cuthill_mckee(sparse.csr_matrix(graph + graph.T), symmetric_mode=True).astype(np.int64)
+    found = _order(pattern, nodes[nodes < n], nodes[nodes >= n] - n)
+    return found if found.lower + found.upper <= widest_reordered else None
+
+
+def _order(pattern: Pattern, rows: np.ndarray, columns: np.ndarray) -> Order:
+    distance = _places(columns)[pattern.columns] - _places(rows)[pattern.rows]
+    return Order(rows, columns, max(0, -int(distance.min())), max(0, int(distance.max())))
+
+
+def _places(order: np.ndarray) -> np.ndarray:
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
+class BandSolver:
+    name = "band"
+    keeps_pivots = False
+
+    def __init__(self, pattern: Pattern, order: Order | None = None):
+        order = order or narrow_order(pattern, 2 * pattern.size, 2 * pattern.size)
+        assert order is not None
+        targets = native_functions()
+        if targets is None:
+            raise ValueError(
+                "The linear solver 'band' needs numba and version 0 of XLA's foreign functions."
+            )
+        self._targets = targets
+        n, lower, upper = pattern.size, order.lower, order.upper
+        width = 2 * lower + upper + 1
+        row = _places(order.rows)[pattern.rows]
+        column = _places(order.columns)[pattern.columns]
+        self._slots = row * width + (column - row + lower)
+        self._band, self._multipliers = np.zeros((n, width)), np.zeros((n, lower))
+        self._swaps, self._swapped = np.zeros(n, np.int64), np.zeros(1, np.int64)
+        self._order, self._vector = order, np.zeros(n)
+        addresses = [
+            array.ctypes.data
+            for array in (self._band, self._multipliers, self._swaps, self._swapped, self._slots,
+                          self._order.rows, self._order.columns)
+        ]  # fmt: skip
+        layout = [n, lower, upper, *addresses, 0 if order.as_given else 1, self._vector.ctypes.data]
+        self.tables = jnp.asarray(np.array([*layout, pattern.entries], np.int64))
+        self._factor = jax.jit(self.factor)
+
+    def prepare(self, values: jax.Array) -> jax.Array:
+        factors = jax.block_until_ready(self._factor(self.tables, values, jnp.zeros((), jnp.int64)))
+        if not np.all(np.isfinite(self._band[:, self._order.lower])):
+            raise SingularMatrix("The iteration matrix is singular.")
+        return factors
+
+    def factor(self, tables: Any, values: jax.Array, old: jax.Array) -> jax.Array:
+        call = jax.ffi.ffi_call(self._targets[0], jax.ShapeDtypeStruct((), jnp.int64))
+        return call(tables, values, old)
+
+    def solve(self, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
+        return jax.ffi.ffi_call(self._targets[1], jax.ShapeDtypeStruct(b.shape, b.dtype))(
+            tables, factors, b
+        )
+
+    def solve_transposed(self, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
+        return jax.ffi.ffi_call(self._targets[2], jax.ShapeDtypeStruct(b.shape, b.dtype))(
+            tables, factors, b
+        )
+
+    def release(self) -> None:
+        pass
+
+
+@cache
+def native_functions() -> tuple[str, str, str] | None:
+    """Names under which XLA knows the native functions; None where it does not take them."""
+    names = "modia_py_band_factor", "modia_py_band_solve", "modia_py_band_solve_transposed"
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype, capsule.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
+    try:
+        from . import band_kernels as kernels
+
+        handlers = kernels.factor_handler, kernels.solve_handler, kernels.solve_transposed_handler
+        for name, handler in zip(names, handlers, strict=True):
+            jax.ffi.register_ffi_target(name, capsule(handler.address, None, None), platform="cpu")
+    except (ImportError, RuntimeError):  # no numba for this Python, or another version of the interface
+        return None
+    return names
