@@ -6,7 +6,6 @@ free stays near its guess. Values that contradict each other or the equations ar
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.csgraph import maximum_bipartite_matching
@@ -14,6 +13,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from .contradictions import CONTRADICTS, resolve_contradictions
 from .errors import SimulationError
 from .solvers import consistent_xdot
+from .solvers.compile_options import quick_jit
 from .solvers.nearest import SATISFIED, NearestSystem
 from .start_errors import guesses_text, not_finite
 from .start_problem import StartPoint, StartProblem
@@ -47,7 +47,7 @@ def _from_given_x(start: StartProblem) -> StartPoint | None:
     if (direct := start.in_x[start.is_direct]).size != np.unique(direct).size:
         return None  # given twice: is it the same?
     if "residual" not in program.kept:
-        program.kept["residual"] = jax.jit(program.problem.residual)
+        program.kept["residual"] = quick_jit(program.problem.residual, start.n)
     residual = np.asarray(program.kept["residual"](start.t, x, np.zeros(start.n), start.arguments))
     if program.functions.differential_rows < start.n:
         off = np.abs(residual[program.functions.differential_rows :])

@@ -19,6 +19,7 @@ from .arrays.transform import Transformation
 from .index1_functions import Index1Functions
 from .signals import Signals
 from .solvers import Problem
+from .solvers.compile_options import quick_jit
 from .structure import ModelStructure
 
 MOST_UNKNOWNS_POLISHED = 200
@@ -84,7 +85,8 @@ class Program:
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
         if "outputs" not in self.kept:
-            self.kept["outputs"] = jax.jit(jax.vmap(self._output, (0, 0, 0, None)))
+            many = jax.vmap(self._output, (0, 0, 0, None))
+            self.kept["outputs"] = quick_jit(many, self.functions.size)
         return self.kept["outputs"](t, x, xdot, arguments)
 
     def output_inputs(self, t: Any, arguments: Arguments) -> Any:
@@ -92,7 +94,7 @@ class Program:
         return jax.vmap(self.inputs, (0, None))(jnp.asarray(t), arguments)
 
     def _output(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
-        if self.functions.size <= MOST_UNKNOWNS_POLISHED:
+        if 0 < self.functions.size <= MOST_UNKNOWNS_POLISHED:
             x, xdot = self._polished(t, x, xdot, arguments)
         return self.values(t, x, xdot, arguments)
 

@@ -31,7 +31,16 @@ def options() -> dict[str, bool | str]:
     return {name: value for name, value in _WANTED.items() if _is_known({name: value})}
 
 
-def _is_known(option: dict[str, bool | str]) -> bool:
+@cache
+def options_for_few_calls() -> dict[str, bool | str | int]:
+    """Little optimization: compiling takes longer than all calls together."""
+    level: dict[str, bool | str | int] = {"xla_backend_optimization_level": 0}
+    if jax.default_backend() != "cpu" or not _is_known(level):
+        return dict(options())
+    return {**options(), **level}
+
+
+def _is_known(option: dict[str, Any]) -> bool:
     try:
         jax.jit(lambda x: x).lower(0.0).compile(compiler_options=option)
     except RuntimeError:
@@ -42,3 +51,8 @@ def _is_known(option: dict[str, bool | str]) -> bool:
 def fast_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     """A compiled function that works on vectors of this length."""
     return jax.jit(function, compiler_options=options() if size < LONG else {})
+
+
+def quick_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
+    """The same for a function that is called a few times only."""
+    return jax.jit(function, compiler_options=options_for_few_calls() if size < LONG else {})

@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
+from .compile_options import quick_jit
 from .jacobian import colours_of
 from .problem import Problem, kinds
 from .status import Status
@@ -76,7 +77,8 @@ class SparseSystem:
 
             return jax.lax.map(along, jnp.arange(directions), batch_size=16)
 
-        self._value, self._compressed = jax.jit(flat), partial(jax.jit(compressed), colours)
+        self._value = quick_jit(flat, self.n)
+        self._compressed = partial(quick_jit(compressed, self.n), colours)
         self.use(arguments)
 
     def use(self, arguments: tuple[Any, ...]) -> SparseSystem:
