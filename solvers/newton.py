@@ -45,7 +45,8 @@ class Correction(NamedTuple):
 
 
 def remaining_error(size: jax.Array, rate: jax.Array) -> jax.Array:
-    return rate / (1.0 - rate) * size
+    """The sum of all changes to come if they go on at this rate: infinite where they do not shrink."""
+    return jnp.where(rate < 1.0, rate / jnp.maximum(1.0 - rate, 1e-300) * size, jnp.inf)
 
 
 def correct(

@@ -14,7 +14,7 @@ from modia_py.solvers.formula import FORMULAS
 from modia_py.solvers.jacobian import gather_tables, matrix_values
 from modia_py.solvers.linear_dense import DenseSolver
 from modia_py.solvers.newton import correct
-from modia_py.solvers.step import advance, interpolate, predict, rescale
+from modia_py.solvers.step import Prediction, advance, interpolate, predict, rescale
 
 from .problems.testset import pendulum, robertson
 
@@ -138,3 +138,18 @@ def test_the_matrix_is_the_exact_jacobian():
     expected = np.where(case.problem.row_flags[:, None], by_xdot + c * by_x, by_x)
     np.testing.assert_allclose(found, expected, atol=1e-13)
     assert pattern.directions < 6
+
+
+def test_an_iteration_that_jumps_to_and_fro_has_not_converged():
+    """Right of zero the equation wants x = -1, left of it x = 1. Changes that cancel solve nothing."""
+    problem = Problem(lambda t, x, xdot, p: jnp.where(x > 0, x + 1, x - 1), 1, 0)
+    pattern = pattern_of(problem, None)
+    solver = DenseSolver(pattern)
+    factors = solver.prepare(jnp.ones(1))
+    for start in (0.5, 1.0, 2.0):
+        found = correct(
+            problem, solver, solver.tables, factors, 0.0, Prediction(jnp.array([start]), jnp.zeros(1)),
+            None, jnp.asarray(1.0), jnp.array([1e3]), jnp.asarray(0.1), True,
+        )  # fmt: skip
+        assert found.finite
+        assert not found.converged
