@@ -29,8 +29,8 @@ SMALLEST_RATE = 0.1
 """A remembered rate is not believed to be better: the equations change from step to step."""
 DIVERGED = 0.9
 STAGNATED = 0.3
-"""Changes below this that no longer decrease are rounding: less cannot be had, and this is still below
-tolerance."""
+"""Changes below this that no longer decrease, although the matrix is new or rounding of that size was to be
+expected, are rounding: less cannot be had, and this is still below tolerance."""
 
 
 class Correction(NamedTuple):
@@ -62,14 +62,17 @@ def correct(
     rate: jax.Array,
     enabled: jax.Array,
     strict: jax.Array | bool = False,
+    rounding: jax.Array | float = 0.0,
+    may_stagnate: jax.Array | bool = True,
 ) -> Correction:
     """Iterate to convergence, divergence, or a value that is not finite. If not enabled, do nothing.
+
+    Changes of the size of rounding, given in units of the tolerance like all sizes, are the end of it.
 
     Strict, it goes on until little more can be had: at a start the slope d / c of a tiny step predicts
     the next one, and an error of d would come back divided by c.
     """
     target = jnp.where(strict, STRICT * TOLERANCE, TOLERANCE)
-    rounding = 100 * jnp.finfo(weights.dtype).eps * weighted_norm(prediction.x, weights)
     is_fd = fd_rows(problem)
 
     def iterate(old: Correction) -> Correction:
@@ -83,7 +86,7 @@ def correct(
         left = MAX_ITERATIONS - 1 - old.iteration
         error = remaining_error(size, rate)
         small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= TOLERANCE))
-        stagnated = ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
+        stagnated = may_stagnate & ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
         hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE) & (size > STAGNATED)
         return Correction(
             d=old.d + delta,

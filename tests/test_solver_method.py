@@ -14,7 +14,7 @@ from modia_py.solvers.formula import FORMULAS
 from modia_py.solvers.jacobian import gather_tables, matrix_values
 from modia_py.solvers.linear_dense import DenseSolver
 from modia_py.solvers.newton import correct
-from modia_py.solvers.step import Prediction, advance, interpolate, predict, rescale
+from modia_py.solvers.step import Prediction, advance, interpolate, on_the_grid_of_time, predict, rescale
 
 from .problems.testset import pendulum, robertson
 
@@ -138,6 +138,15 @@ def test_the_matrix_is_the_exact_jacobian():
     expected = np.where(case.problem.row_flags[:, None], by_xdot + c * by_x, by_x)
     np.testing.assert_allclose(found, expected, atol=1e-13)
     assert pattern.directions < 6
+
+
+@pytest.mark.parametrize("t", [1.0, 40.84, -3e6, 1e11])
+def test_many_equal_steps_are_exact(t):
+    h = on_the_grid_of_time(jnp.asarray(1e-3 * max(abs(t), 1.0) / 7), jnp.asarray(t))
+    now = t
+    for _ in range(100):
+        assert (now + h) - now == h
+        now = float(now + h)
 
 
 def test_an_iteration_that_jumps_to_and_fro_has_not_converged():
