@@ -1,10 +1,10 @@
 """Published test problems: digits, steps, factorizations and time; and a work-precision table.
 
-    python benchmarks/testset.py [--precision] [name ...]
+    python benchmarks/testset.py [--precision] [--further] [name ...]
 
 Digits are the least relative agreement with the reference over all listed values, derivatives and
 multipliers included. "error/tol" is the largest error of an element of x in units of its tolerance at the
-end.
+end. With `--further`, problems on which nothing was tuned.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from modia_py.solvers import consistent_xdot, impulse_start, solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.problems import further
 from tests.problems.testset import Case, all_cases
 
 
@@ -68,7 +69,8 @@ def run(case: Case, rtol: float, **options: Any) -> Outcome:
 
 def main(arguments: list[str]) -> None:
     names = [name for name in arguments if not name.startswith("--")]
-    cases = [case for case in all_cases() if not names or case.name in names]
+    problems = further.all_cases() if "--further" in arguments else all_cases()
+    cases = [case for case in problems if not names or case.name in names]
     tolerances = [10.0**-k for k in range(3, 10)] if "--precision" in arguments else [1e-7]
     print(f"{'problem':15}{'rtol':>8}{'status':>9}{'digits':>8}{'error/tol':>11}{'steps':>8}{'rejected':>9}"
           f"{'factor.':>9}{'resid.':>8}{'ms':>9}")  # fmt: skip

@@ -15,11 +15,21 @@ import jax.numpy as jnp
 from .formula import Formula
 from .jacobian import Gather, fd_rows, matrix_and_probe
 from .linear import GOOD_ENOUGH, LinearSolver, probe_error
-from .newton import LARGE, MAX_ITERATIONS, UNKNOWN_RATE, Correction, correct
+from .newton import LARGE, MAX_ITERATIONS, STAGNATED, UNKNOWN_RATE, Correction, correct
 from .problem import Problem
-from .state import Counters, Matrix, Settings, State, error_weights
+from .rounding import Rounding, keep_the_larger, rounding_level
+from .state import Counters, Matrix, Settings, State, beyond_tolerance, error_weights
 from .status import Status
-from .step import Choice, Prediction, choose, estimate, predict, shrink_factor
+from .step import (
+    Choice,
+    Prediction,
+    choose,
+    estimate,
+    on_the_grid_of_time,
+    predict,
+    shrink_factor,
+    weighted_norm,
+)
 from .table import begin_again, move
 
 LARGEST_CHANGE_OF_C = 0.2
@@ -28,6 +38,11 @@ LARGEST_AGE = 50
 """Accepted steps for which a matrix is kept."""
 SHRINK_AFTER_NEWTON = 0.25
 FAILURES_UNTIL_RESTART = 3
+PROJECTIONS = 4
+SETTLED = 0.01
+"""Change of the last projection in units of the shift, or of the tolerance."""
+ROUNDING_REACHED = 2.0
+"""Changes of so many units of rounding end Newton's iteration."""
 SMALLEST_STEP = 16.0
 """In units of rounding of t."""
 SMALLEST_STEP_OF_ALL = 1e-40
@@ -63,13 +78,16 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     remaining = settings.t_end - state.t
     t_new = jnp.where(state.h >= remaining, settings.t_end, state.t + state.h)
     c = state.h / jnp.asarray(method.formula.leading)[state.order]
-    weights = error_weights(state.x, settings)
 
     renewal = renew_matrix(method, tables, p, state, t_new, prediction, c)
     matrix = renewal.matrix
+    weights = error_weights(state.x, settings, matrix.rounding)
+    inevitable = weighted_norm(matrix.rounding.of_constraints, weights)
+    foreseen = inevitable + weighted_norm(matrix.rounding.of_slopes, weights)
     correction = correct(
         method.problem, method.solver, tables.solver, matrix.factors,
         t_new, prediction, p, c, weights, matrix.rate, renewal.usable, state.order == 1,
+        ROUNDING_REACHED * inevitable, renewal.renewed | (ROUNDING_REACHED * foreseen >= STAGNATED),
     )  # fmt: skip
     error = estimate(correction.d, state.order, weights, method.formula)
     accepted = renewal.usable & correction.converged & (error <= 1.0)
@@ -89,9 +107,8 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
         ),
         lambda: _repeat_or_shrink(state, renewal, correction, error, accepted, ask_for_pivots),
     )
-    h_new, factor = _fit(
-        choice.factor, state.h, jnp.where(accepted, settings.t_end - t_new, remaining), settings
-    )
+    t_next = jnp.where(accepted, t_new, state.t)
+    h_new, factor = _fit(choice.factor, state.h, t_next, settings)
     changed = (factor != 1.0) | (choice.order != state.order)
 
     restart = correction.converged & ~accepted & (state.failures + 1 >= FAILURES_UNTIL_RESTART)
@@ -101,10 +118,10 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
         h_new,
         state.xdot,
         restart,
-        lambda x: _project(method, tables, p, state, x, matrix.factors),
+        lambda x: _project(method, tables, p, state, x, matrix, weights),
     )
     moved = state._replace(
-        t=jnp.where(accepted, t_new, state.t),
+        t=t_next,
         h=h_new,
         order=choice.order,
         equal_steps=jnp.where(changed, 0, state.equal_steps + accepted),
@@ -114,7 +131,7 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
         failures=jnp.where(accepted, 0, state.failures + (correction.converged & ~accepted)),
         attempts=state.attempts + 1,
         reached=jnp.where(accepted, t_new, state.reached),
-        counters=_count(state, renewal, correction, accepted, method.directions),
+        counters=_count(state, settings, renewal, correction, accepted),
     )
     status = _status(moved, settings, accepted, renewal, correction)
     return moved._replace(status=jnp.where(ask_for_pivots, Status.NEW_PIVOTS, status).astype(jnp.int32))
@@ -131,17 +148,24 @@ def renew_matrix(
         | (jnp.abs(c - old.c) > LARGEST_CHANGE_OF_C * jnp.abs(old.c))
     )
 
-    def renew(factors: Any) -> tuple[Any, jax.Array, jax.Array]:
+    def renew(factors: Any, former: Rounding) -> tuple[Any, Rounding, jax.Array, jax.Array]:
         values, probe = matrix_and_probe(
             method.problem, method.directions, tables.gather, t, at.x, at.xdot, p, c
         )
         finite = jnp.all(jnp.isfinite(values))
         factors = method.solver.factor(tables.solver, values, factors)
+        rounding = rounding_level(
+            method.problem, method.solver, tables.solver, factors, tables.gather, values,
+            at.x, at.xdot, c, state.attempts,
+        )  # fmt: skip
+        rounding = keep_the_larger(former, rounding, c / old.c)
         error = probe_error(method.solver, tables.solver, factors, probe)
-        return factors, finite & (error <= GOOD_ENOUGH), finite
+        return factors, rounding, finite & (error <= GOOD_ENOUGH), finite
 
     yes = jnp.ones((), bool)
-    factors, usable, finite = jax.lax.cond(needed, renew, lambda factors: (factors, yes, yes), old.factors)
+    factors, rounding, usable, finite = jax.lax.cond(
+        needed, renew, lambda *kept: (*kept, yes, yes), old.factors, old.rounding
+    )
     # A matrix for another c converges at least as slowly as that says, whatever was met with it before.
     other_c = jnp.abs(c - old.c) / jnp.abs(c) if method.problem.size >= LARGE else 0.0
     matrix = Matrix(
@@ -149,6 +173,7 @@ def renew_matrix(
         c=jnp.where(needed, c, old.c),
         age=jnp.where(needed, 0, old.age),
         rate=jnp.where(needed, UNKNOWN_RATE, jnp.maximum(old.rate, other_c)),
+        rounding=rounding,
         outdated=~usable,
         pivots_are_new=old.pivots_are_new,
     )
@@ -177,30 +202,47 @@ def _repeat_or_shrink(
     )
 
 
-def _fit(
-    factor: jax.Array, h: jax.Array, remaining: jax.Array, settings: Settings
-) -> tuple[jax.Array, jax.Array]:
+def _fit(factor: jax.Array, h: jax.Array, t: jax.Array, settings: Settings) -> tuple[jax.Array, jax.Array]:
     """The next step size within the limits: it meets the end exactly, and not with a sliver before it."""
+    remaining = settings.t_end - t
     wanted = jnp.minimum(factor * h, settings.max_step)
     fitted = jnp.where(
         wanted >= remaining * (1 - 1e-10),
         remaining,
-        jnp.where(wanted > 0.5 * remaining * (1 + 1e-10), 0.5 * remaining, wanted),
+        on_the_grid_of_time(jnp.where(wanted > 0.5 * remaining * (1 + 1e-10), 0.5 * remaining, wanted), t),
     )
     fitted = jnp.where(remaining > 0, fitted, wanted)
     return fitted, jnp.where(fitted == h, 1.0, fitted / h)
 
 
-def _project(method: Method, tables: Tables, p: Any, state: State, x: jax.Array, factors: Any) -> jax.Array:
+def _project(
+    method: Method, tables: Tables, p: Any, state: State, x: jax.Array, matrix: Matrix, weights: jax.Array
+) -> jax.Array:
     """The move of x onto the constraints.
 
     Newton's iteration may stop just before a kink and leave an algebraic variable on the wrong branch. No
-    step is then small enough, because its correction does not shrink with the step. Md shift = 0:
-    differential variables stay.
+    step is then small enough, because its correction does not shrink with the step.
+
+    Md shift = 0: differential variables stay. The fd rows of the matrix are Md + c dfd/dx, so the second
+    term goes to the other side, with the shift found before. Where that does not settle, as with a matrix
+    that is too old or a step too long, nothing is moved: the next attempt is at a smaller step.
     """
-    residual = method.problem.residual(state.t, x, state.xdot, p)
-    shift = method.solver.solve(tables.solver, factors, jnp.where(fd_rows(method.problem), 0.0, -residual))
-    return jnp.where(jnp.all(jnp.isfinite(shift)), shift, 0.0)
+    is_fd = fd_rows(method.problem)
+
+    def by_x(shift: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return jax.jvp(lambda x: method.problem.residual(state.t, x, state.xdot, p), (x,), (shift,))
+
+    def improve(_: int, shifts: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        shift = shifts[0]
+        residual, change = by_x(shift)
+        right = jnp.where(is_fd, matrix.c * change, -residual)
+        return method.solver.solve(tables.solver, matrix.factors, right), shift
+
+    nothing = jnp.zeros_like(x)
+    shift, before = jax.lax.fori_loop(0, PROJECTIONS, improve, (nothing, nothing))
+    unsettled = weighted_norm(shift - before, weights)
+    settled = unsettled <= jnp.maximum(SETTLED * weighted_norm(shift, weights), SETTLED)
+    return jnp.where(settled & jnp.all(jnp.isfinite(shift)), shift, 0.0)
 
 
 def _judge_matrix(matrix: Matrix, renewal: Renewal, correction: Correction, accepted: jax.Array) -> Matrix:
@@ -238,9 +280,11 @@ def _status(
 
 
 def _count(
-    state: State, renewal: Renewal, correction: Correction, accepted: jax.Array, directions: int
+    state: State, settings: Settings, renewal: Renewal, correction: Correction, accepted: jax.Array
 ) -> Counters:
     was = state.counters
+    excess = beyond_tolerance(state.x, settings, renewal.matrix.rounding)
+    limited = accepted & (jnp.max(excess) > 1.0)
     not_finite = ~renewal.finite | ~correction.finite
     singular = ~renewal.usable & ~not_finite
     newton = renewal.usable & ~correction.converged & ~not_finite & renewal.renewed
@@ -255,4 +299,6 @@ def _count(
         factorizations=was.factorizations + renewal.renewed,
         solves=was.solves + correction.iteration + renewal.renewed,
         order_histogram=was.order_histogram.at[state.order].add(accepted),
+        limited_by_rounding=was.limited_by_rounding + limited,
+        limited_element=jnp.where(limited, jnp.argmax(excess), was.limited_element).astype(jnp.int32),
     )

@@ -3,8 +3,10 @@
 A function z is on its positive side if z > 0. It crosses where the side changes in a watched direction.
 The time of the crossing is the first one found, to rounding, at which the side HAS changed; of several
 functions the first one counts, and all that have changed until then are reported. A restart there begins
-on the new side, so that no crossing is met twice. A function that touches zero and returns within one
-step is not noticed.
+on the new side, so that no crossing is met twice.
+
+Sides are looked at in a few places inside of each step, too: a function that goes and returns within one
+step is noticed if it stays for longer than the distance of those places.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from .problem import Problem
 from .state import State
 from .status import Status
 
+PLACES = 4
+"""Sides are looked at after each so many-th part of a step."""
 RESOLUTION = 4.0
 """Width of the last bracket in units of rounding of t."""
 
@@ -40,19 +44,37 @@ def watch(problem: Problem, p: Any, old: State, state: State) -> State:
     """Look for crossings in the step from old to state; if there are any, stop at the first."""
     if problem.crossings is None:
         return state
-    moved = state.t > old.t
-    sides = jnp.where(moved, sides_at(problem, state.t, state.x, state.xdot, p), old.sides)
-    state = state._replace(sides=sides)
-    crossed = _crossed(problem, old.sides, sides)
-    return jax.lax.cond(jnp.any(crossed), lambda: _stop_at_first(problem, p, old, state), lambda: state)
+    return jax.lax.cond(
+        state.t > old.t,
+        lambda: _look_into_step(problem, p, old, state),
+        lambda: state._replace(sides=old.sides),
+    )
 
 
-def _stop_at_first(problem: Problem, p: Any, old: State, state: State) -> State:
-    resolution = RESOLUTION * jnp.finfo(state.t.dtype).eps * jnp.maximum(jnp.abs(state.t), jnp.abs(old.t))
+def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State:
+    parts = jnp.arange(PLACES + 1) / PLACES
+    times = jnp.where(parts == 1.0, state.t, old.t + parts * (state.t - old.t))
+    later = jax.vmap(lambda t: sides_at(problem, t, *evaluate(state, t), p))(times[1:])
+    sides = jnp.concatenate([old.sides[None], later])
+    crossed = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
+    place = jnp.argmax(crossed)
+    state = state._replace(sides=sides[-1])
+    return jax.lax.cond(
+        jnp.any(crossed),
+        lambda: _stop_at_first(problem, p, sides[place], state, times[place], times[place + 1]),
+        lambda: state,
+    )
+
+
+def _stop_at_first(
+    problem: Problem, p: Any, before: jax.Array, state: State, low: jax.Array, high: jax.Array
+) -> State:
+    """Between two times with the sides before at the first of them, and a crossing until the second."""
+    resolution = RESOLUTION * jnp.finfo(state.t.dtype).eps * jnp.maximum(jnp.abs(low), jnp.abs(high))
 
     def crossed_at(t: jax.Array) -> tuple[jax.Array, jax.Array]:
         sides = sides_at(problem, t, *evaluate(state, t), p)
-        return _crossed(problem, old.sides, sides), sides
+        return _crossed(problem, before, sides), sides
 
     def halve(bracket: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         low, high = bracket
@@ -64,7 +86,7 @@ def _stop_at_first(problem: Problem, p: Any, old: State, state: State) -> State:
         low, high = bracket
         return high - low > resolution
 
-    _, time = jax.lax.while_loop(wide, halve, (old.t, state.t))
+    _, time = jax.lax.while_loop(wide, halve, (low, high))
     crossed, sides = crossed_at(time)
     return state._replace(
         reached=time,

@@ -1,8 +1,12 @@
 """The same integrator as one pure JAX function: for `jit`, `vmap`, `jax.export`, and any device.
 
 `make_trajectory` prepares a problem once and returns f(times, x0, xdot0, p) -> Trajectory. With the dense
-solver nothing leaves JAX. Lanes of a `vmap` may need different numbers of steps: each stops at its own
-end.
+solver nothing leaves JAX.
+
+Lanes of a `vmap` may need different numbers of steps, and each is to give what it gives alone. In a batch
+XLA adds up in another order, and the last digit of an error estimate decides on a step: from there on the
+runs differ. So on a CPU lanes run one after the other, by the code of a single run, to the last bit the
+same, and none waits for the slowest. On accelerators they run together and agree to the tolerance.
 """
 
 from __future__ import annotations
@@ -63,4 +67,20 @@ def make_trajectory(
         state, buffer = run_chunk(method, tables, settings, p, state, wanted, attempts)
         return Trajectory(buffer.x[:-1], buffer.xdot[:-1], state.status, buffer.rows, state.counters)
 
-    return trajectory
+    return _lanes_by_platform(trajectory)
+
+
+def _lanes_by_platform(trajectory: Callable[..., Trajectory]) -> Callable[..., Trajectory]:
+    """The same function, but its lanes under `vmap` run one after the other on a CPU."""
+    one_by_one = jax.custom_batching.sequential_vmap(trajectory)
+    lane = jax.custom_batching.custom_vmap(trajectory)
+
+    @lane.def_vmap
+    def lanes(size: int, batched: Any, *arguments: Any) -> tuple[Trajectory, Any]:
+        axes = jax.tree.map(lambda is_batched: 0 if is_batched else None, tuple(batched))
+        found = jax.lax.platform_dependent(
+            *arguments, cpu=jax.vmap(one_by_one, axes), default=jax.vmap(trajectory, axes)
+        )
+        return found, jax.tree.map(lambda _: True, found)
+
+    return lane

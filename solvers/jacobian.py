@@ -124,12 +124,14 @@ class Gather(NamedTuple):
 
     colours: jax.Array
     positions: jax.Array
+    rows: jax.Array
+    columns: jax.Array
 
 
 def gather_tables(pattern: Pattern) -> Gather:
     """The tables of a pattern as arrays that travel as arguments of compiled functions."""
     positions = pattern.colours[pattern.columns].astype(np.int64) * pattern.size + pattern.rows
-    return Gather(jnp.asarray(pattern.colours), jnp.asarray(positions))
+    return Gather(*map(jnp.asarray, (pattern.colours, positions, pattern.rows, pattern.columns)))
 
 
 def matrix_product(

@@ -32,8 +32,8 @@ SMALLEST_RATE_IF_LARGE = 0.01
 """From this size on an iteration costs more than the few steps that are rejected because one was saved."""
 DIVERGED = 0.9
 STAGNATED = 0.3
-"""Changes below this that no longer decrease are rounding: less cannot be had, and this is still below
-tolerance."""
+"""Changes below this that no longer decrease, although the matrix is new or rounding of that size was to be
+expected, are rounding: less cannot be had, and this is still below tolerance."""
 
 
 class Correction(NamedTuple):
@@ -48,7 +48,8 @@ class Correction(NamedTuple):
 
 
 def remaining_error(size: jax.Array, rate: jax.Array) -> jax.Array:
-    return rate / (1.0 - rate) * size
+    """The sum of all changes to come if they go on at this rate: infinite where they do not shrink."""
+    return jnp.where(rate < 1.0, rate / jnp.maximum(1.0 - rate, 1e-300) * size, jnp.inf)
 
 
 def correct(
@@ -64,15 +65,18 @@ def correct(
     rate: jax.Array,
     enabled: jax.Array,
     strict: jax.Array | bool = False,
+    rounding: jax.Array | float = 0.0,
+    may_stagnate: jax.Array | bool = True,
 ) -> Correction:
     """Iterate to convergence, divergence, or a value that is not finite. If not enabled, do nothing.
+
+    Changes of the size of rounding, given in units of the tolerance like all sizes, are the end of it.
 
     Strict, it goes on until little more can be had: at a start the slope d / c of a tiny step predicts
     the next one, and an error of d would come back divided by c.
     """
     smallest_rate = SMALLEST_RATE if problem.size < LARGE else SMALLEST_RATE_IF_LARGE
     target = jnp.where(strict, STRICT * TOLERANCE, TOLERANCE)
-    rounding = 100 * jnp.finfo(weights.dtype).eps * weighted_norm(prediction.x, weights)
     is_fd = fd_rows(problem)
 
     def iterate(old: Correction) -> Correction:
@@ -86,7 +90,7 @@ def correct(
         left = MAX_ITERATIONS - 1 - old.iteration
         error = remaining_error(size, rate)
         small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= TOLERANCE))
-        stagnated = ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
+        stagnated = may_stagnate & ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
         hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE) & (size > STAGNATED)
         return Correction(
             d=old.d + delta,

@@ -23,6 +23,8 @@ class Statistics:
     factorizations: int = 0
     solves: int = 0
     order_histogram: tuple[int, ...] = ()
+    limited_by_rounding: int = 0
+    """Steps in which rounding of the equations was larger than the tolerance of the result."""
     chunks: int = 0
     pivots_renewed: int = 0
     seconds: float = 0.0

@@ -313,12 +313,16 @@ class _Run:
         n, kept = self.problem.size, self.kept
         counts = {} if self.state is None else self.state.counters._asdict()
         histogram = tuple(np.asarray(counts.pop("order_histogram", ())).tolist())
+        element = int(counts.pop("limited_element", 0))
+        warning = _rounding_warning(
+            element, **{k: int(counts.get(k, 0)) for k in ("steps", "limited_by_rounding")}
+        )
         return Solution(
             t=np.concatenate(kept.t) if kept.t else np.zeros(0),
             x=np.concatenate(kept.x) if kept.x else np.zeros((0, n)),
             xdot=np.concatenate(kept.xdot) if kept.xdot else np.zeros((0, n)),
             status=status,
-            message=" ".join(part for part in (status.advice, self.detail) if part),
+            message=" ".join(part for part in (status.advice, self.detail, warning) if part),
             t_last=float(self.t_last),
             x_last=self.x_last,
             xdot_last=self.xdot_last,
@@ -340,6 +344,16 @@ def _off_constraints(problem: Problem, residual: Any, size: float) -> str:
     return f"Rows {rows} are off; to satisfy them, x has to move by {size:.2g} tolerances of a step."
 
 
+def _rounding_warning(element: int, steps: int, limited_by_rounding: int) -> str:
+    if limited_by_rounding == 0:
+        return ""
+    return (
+        f"In {limited_by_rounding} of {steps} steps rounding was larger than the tolerance, the last time "
+        f"that of x[{element}]: it is small beside what it is computed from, and no more accurate. "
+        "A larger `atol` for it, or equations that do not cancel, remove this warning."
+    )
+
+
 def _settings(request: Request, compiled: CompiledProblem) -> Settings:
     r = request
     return make_settings(
@@ -351,5 +365,9 @@ def _progress_bar(t0: float, t1: float) -> Any:
     from tqdm import tqdm
 
     return tqdm(
-        total=t1 - t0, unit="s", desc="simulated time", bar_format="{l_bar}{bar}| {n:.4g}/{total:.4g}"
+        total=t1 - t0,
+        unit="s",
+        desc="simulated time",
+        bar_format="{l_bar}{bar}| {n:.4g}/{total:.4g}",
+        delay=1.0,  # short runs need none
     )

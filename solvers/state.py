@@ -10,12 +10,14 @@ import numpy as np
 
 from .coefficients import DIFFERENCES, MAX_ORDER
 from .newton import UNKNOWN_RATE
+from .rounding import FLOOR, LOOSEN, Rounding, no_rounding
 from .status import Status
+from .step import on_the_grid_of_time
 
-STRICTNESS = 40.0
+STRICTNESS = 60.0
 """Errors of single steps are kept so much below the tolerance at rtol = 1e-6, because they add up: the
 tolerance is meant for the result. Chosen so that errors on the published test problems are within the
-tolerance times 30."""
+tolerance times 30, with some room."""
 STRICTNESS_EXPONENT = 0.2
 """The result of a method of order 5 has an error like (error of a step)^(5/6): to keep it in proportion
 to the tolerance, steps have to be stricter where the tolerance is."""
@@ -28,6 +30,8 @@ class Settings(NamedTuple):
     rtol: Any
     atol: Any
     """One for each element of x; infinite where an element is not tested."""
+    strictness: Any
+    """How much stricter rtol and atol are than those of the result."""
     max_step: Any
     max_steps: Any
     max_order: Any
@@ -42,6 +46,7 @@ def make_settings(
         t_end=t_end,
         rtol=np.asarray(rtol / strictness),
         atol=np.where(integrals, np.inf, np.asarray(atol) / strictness),
+        strictness=np.asarray(strictness),
         max_step=np.asarray(max_step, float),
         max_steps=np.asarray(max_steps, np.int32),
         max_order=np.asarray(max_order, np.int32),
@@ -62,6 +67,10 @@ class Counters(NamedTuple):
     solves: jax.Array
     order_histogram: jax.Array
     """Accepted steps of order 0 (none), 1, ..., 5."""
+    limited_by_rounding: jax.Array
+    """Accepted steps in which rounding was larger than the tolerance of the result."""
+    limited_element: jax.Array
+    """Which element of x that was, the last time."""
 
 
 class Matrix(NamedTuple):
@@ -73,6 +82,8 @@ class Matrix(NamedTuple):
     """Accepted steps since it was computed."""
     rate: jax.Array
     """Rate of convergence met with it."""
+    rounding: Rounding
+    """How exactly the equations determine each element of x."""
     outdated: jax.Array
     """It has to be computed anew before the next attempt."""
     pivots_are_new: jax.Array
@@ -104,9 +115,19 @@ class State(NamedTuple):
         return self.differences[0]
 
 
-def error_weights(x: jax.Array, settings: Settings) -> jax.Array:
-    """1 / tolerance; zero for elements that are not tested."""
-    return 1.0 / (settings.rtol * jnp.abs(x) + settings.atol)
+def error_weights(x: jax.Array, settings: Settings, rounding: Rounding | None = None) -> jax.Array:
+    """1 / tolerance; zero for elements that are not tested. None is smaller than rounding allows."""
+    tolerance = settings.rtol * jnp.abs(x) + settings.atol
+    if rounding is None:
+        return 1.0 / tolerance
+    loosened = jnp.minimum(FLOOR * rounding.of_slopes, LOOSEN * settings.strictness * tolerance)
+    return 1.0 / jnp.maximum(tolerance, jnp.maximum(FLOOR * rounding.of_constraints, loosened))
+
+
+def beyond_tolerance(x: jax.Array, settings: Settings, rounding: Rounding) -> jax.Array:
+    """Tolerances that rounding leaves, in units of those of the result."""
+    asked = settings.strictness * (settings.rtol * jnp.abs(x) + settings.atol)
+    return FLOOR * rounding.of_constraints / asked
 
 
 def start_state(
@@ -120,15 +141,16 @@ def start_state(
     attempts: jax.Array | None = None,
 ) -> State:
     """Order one with a given step size: how a run starts, and restarts after an event."""
+    h = on_the_grid_of_time(jnp.asarray(h, float), jnp.asarray(t, float))
     differences = jnp.zeros((DIFFERENCES, x.shape[0])).at[0].set(x).at[1].set(h * xdot)
     zero, count, no = jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
-    matrix = Matrix(factors, zero, count, zero + UNKNOWN_RATE, ~no, no)
+    matrix = Matrix(factors, zero, count, zero + UNKNOWN_RATE, no_rounding(x), ~no, no)
     if counters is None:
         counters = Counters(**dict.fromkeys(Counters._fields, count))
         counters = counters._replace(order_histogram=jnp.zeros(MAX_ORDER + 1, jnp.int32))
     return State(
         t=jnp.asarray(t, float),
-        h=jnp.asarray(h, float),
+        h=h,
         order=count + 1,
         equal_steps=count,
         differences=differences,

@@ -100,6 +100,17 @@ def shrink_factor(error: jax.Array, order: jax.Array) -> jax.Array:
     return jnp.clip(jnp.where(jnp.isfinite(factor), factor, SHRINK_AT_MOST), SHRINK_AT_MOST, 0.9)
 
 
+def on_the_grid_of_time(h: jax.Array, t: jax.Array) -> jax.Array:
+    """A step near to h for which t + h is exact, and t + 2h, and so on until |t| is four times what it is.
+
+    The formulas take steps for equal. Rounding of t would make them unequal, and x wrong by that times its
+    slope: late and fast solutions would not be smooth to their last digits.
+    """
+    coarse = 4.0 * jnp.abs(t)
+    rounded = (coarse + h) - coarse
+    return jnp.where(rounded > 0, rounded, h)
+
+
 def basis(s: jax.Array) -> jax.Array:
     """s (s+1) ... (s+j-1) / j! for all j: P(t_n + s*h) = sum_j basis_j(s) D[j]."""
     terms = [jnp.ones_like(s)]

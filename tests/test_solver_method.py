@@ -14,7 +14,7 @@ from modia_py.solvers.formula import FORMULAS
 from modia_py.solvers.jacobian import gather_tables, matrix_values
 from modia_py.solvers.linear_dense import DenseSolver
 from modia_py.solvers.newton import correct
-from modia_py.solvers.step import interpolate, predict, rescale
+from modia_py.solvers.step import Prediction, interpolate, on_the_grid_of_time, predict, rescale
 from modia_py.solvers.table import LARGE, advance_rows, begin_again, move
 
 from .problems.testset import pendulum, robertson
@@ -161,3 +161,27 @@ def test_the_matrix_is_the_exact_jacobian():
     expected = np.where(case.problem.row_flags[:, None], by_xdot + c * by_x, by_x)
     np.testing.assert_allclose(found, expected, atol=1e-13)
     assert pattern.directions < 6
+
+
+@pytest.mark.parametrize("t", [1.0, 40.84, -3e6, 1e11])
+def test_many_equal_steps_are_exact(t):
+    h = on_the_grid_of_time(jnp.asarray(1e-3 * max(abs(t), 1.0) / 7), jnp.asarray(t))
+    now = t
+    for _ in range(100):
+        assert (now + h) - now == h
+        now = float(now + h)
+
+
+def test_an_iteration_that_jumps_to_and_fro_has_not_converged():
+    """Right of zero the equation wants x = -1, left of it x = 1. Changes that cancel solve nothing."""
+    problem = Problem(lambda t, x, xdot, p: jnp.where(x > 0, x + 1, x - 1), 1, 0)
+    pattern = pattern_of(problem, None)
+    solver = DenseSolver(pattern)
+    factors = solver.prepare(jnp.ones(1))
+    for start in (0.5, 1.0, 2.0):
+        found = correct(
+            problem, solver, solver.tables, factors, 0.0, Prediction(jnp.array([start]), jnp.zeros(1)),
+            None, jnp.asarray(1.0), jnp.array([1e3]), jnp.asarray(0.1), True,
+        )  # fmt: skip
+        assert found.finite
+        assert not found.converged

@@ -1,0 +1,86 @@
+"""How exactly the equations determine x in finite precision.
+
+Each term of a row is rounded, row i of the scaled equations by about eps * sum_j |M_ij| |x_j|. What that
+does to x is the matrix's to say: M^-1 times such a vector. Rounding comes in two kinds:
+
+- of constraint rows, and of x itself. No step is small enough for a tolerance below it. An element that is
+  small beside those it is computed from, like the last concentration from "all of them add up to one",
+  is known only to the rounding of those.
+- of fd rows, which carry the factor c: smaller steps make it smaller, at the price of more of them.
+
+Both are computed along with the matrix and kept as long as it is. The tolerance of the error test is not
+let below `FLOOR` times the first kind, whatever was asked for (this is counted and told); because of the
+second kind it is loosened to a part of what was asked for at most, and then steps have to be smaller.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .jacobian import Gather, fd_rows
+from .linear import LinearSolver
+from .problem import Problem
+
+FLOOR = 20.0
+"""Smallest tolerance of an element in units of its rounding: the error test sees differences of up to seven
+values, each of them rounded."""
+LOOSEN = 0.2
+"""Because of fd rows, the tolerance of a step is loosened to this part of the tolerance of the result."""
+FORGET = 0.5
+"""What is left of a former level when the matrix is renewed: one choice of signs may be a lucky one."""
+GOLDEN = 0.6180339887498949
+"""Fractions of its multiples are spread evenly: signs without a pattern, the same in every run."""
+
+
+class Rounding(NamedTuple):
+    """By how much rounding moves each element of x."""
+
+    of_constraints: jax.Array
+    of_slopes: jax.Array
+
+
+def no_rounding(x: jax.Array) -> Rounding:
+    return Rounding(jnp.zeros_like(x), jnp.zeros_like(x))
+
+
+def rounding_level(
+    problem: Problem,
+    solver: LinearSolver,
+    tables: Any,
+    factors: Any,
+    gather: Gather,
+    values: jax.Array,
+    x: jax.Array,
+    xdot: jax.Array,
+    c: jax.Array,
+    trial: jax.Array,
+) -> Rounding:
+    """The level for a matrix with these values. Signs are others at each trial."""
+    eps = jnp.finfo(x.dtype).eps
+    size = jnp.abs(x)
+    if problem.integrals is not None:  # F does not depend on them, only on their slopes
+        size = jnp.where(jnp.asarray(problem.integrals), jnp.abs(c * xdot), size)
+    terms = jnp.abs(values) * size[gather.columns]
+    rows = eps * jax.ops.segment_sum(terms, gather.rows, problem.size, indices_are_sorted=True)
+    spread = (jnp.arange(1, problem.size + 1) * (trial + 1.0) * GOLDEN) % 1.0
+    rows = jnp.where(spread < 0.5, rows, -rows)
+
+    def moved(rows: jax.Array) -> jax.Array:
+        level = jnp.abs(solver.solve(tables, factors, rows))
+        return jnp.where(jnp.isfinite(level), level, 0.0)
+
+    is_fd = fd_rows(problem)
+    of_constraints = moved(jnp.where(is_fd, 0.0, rows))
+    return Rounding(jnp.maximum(of_constraints, eps * size), moved(jnp.where(is_fd, rows, 0.0)))
+
+
+def keep_the_larger(former: Rounding, new: Rounding, c_ratio: jax.Array) -> Rounding:
+    """Former levels are forgotten by and by; those of fd rows go with c."""
+    smaller = FORGET * jnp.minimum(1.0, c_ratio)
+    return Rounding(
+        jnp.maximum(new.of_constraints, FORGET * former.of_constraints),
+        jnp.maximum(new.of_slopes, smaller * former.of_slopes),
+    )
