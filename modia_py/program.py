@@ -84,17 +84,18 @@ class Program:
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
         if "outputs" not in self.kept:
-            self.kept["outputs"] = jax.jit(jax.vmap(self._output, (0, 0, 0, None)))
+            self.kept["outputs"] = jax.jit(self._outputs)
         return self.kept["outputs"](t, x, xdot, arguments)
 
     def output_inputs(self, t: Any, arguments: Arguments) -> Any:
         """All inputs at many times."""
         return jax.vmap(self.inputs, (0, None))(jnp.asarray(t), arguments)
 
-    def _output(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+    def _outputs(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         if self.functions.size <= MOST_UNKNOWNS_POLISHED:
-            x, xdot = self._polished(t, x, xdot, arguments)
-        return self.values(t, x, xdot, arguments)
+            # One after the other: in a batch of Jacobians XLA folds large constants, slowly.
+            x, xdot = jax.lax.map(lambda point: self._polished(*point, arguments), (t, x, xdot))
+        return jax.vmap(self.values, (0, 0, 0, None))(t, x, xdot, arguments)
 
     def _polished(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> tuple[Any, Any]:
         """x that satisfies the constraints, and xdot as accurate as x: from fd = 0 and d/dt fc = 0.
