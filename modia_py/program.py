@@ -92,9 +92,10 @@ class Program:
         return jax.vmap(self.inputs, (0, None))(jnp.asarray(t), arguments)
 
     def _outputs(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
-        if self.functions.size <= MOST_UNKNOWNS_POLISHED:
+        if 0 < self.functions.size <= MOST_UNKNOWNS_POLISHED:
             # One after the other: in a batch of Jacobians XLA folds large constants, slowly.
-            x, xdot = jax.lax.map(lambda point: self._polished(*point, arguments), (t, x, xdot))
+            polish = lambda at: self._polished(at[0], at[1], at[2], arguments)  # noqa: E731
+            x, xdot = jax.lax.map(polish, (t, x, xdot))
         return jax.vmap(self.values, (0, 0, 0, None))(t, x, xdot, arguments)
 
     def _polished(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> tuple[Any, Any]:
