@@ -85,18 +85,22 @@ class Program:
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
         if "outputs" not in self.kept:
-            many = jax.vmap(self._output, (0, 0, 0, None))
-            self.kept["outputs"] = quick_jit(many, self.functions.size)
+            self.kept["outputs"] = quick_jit(self._outputs, self.functions.size)
         return self.kept["outputs"](t, x, xdot, arguments)
 
     def output_inputs(self, t: Any, arguments: Arguments) -> Any:
         """All inputs at many times."""
         return jax.vmap(self.inputs, (0, None))(jnp.asarray(t), arguments)
 
-    def _output(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+    def _outputs(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         if 0 < self.functions.size <= MOST_UNKNOWNS_POLISHED:
-            x, xdot = self._polished(t, x, xdot, arguments)
-        return self.values(t, x, xdot, arguments)
+
+            def polish(at: tuple[Any, Any, Any]) -> tuple[Any, Any]:
+                return self._polished(*at, arguments)
+
+            # One after the other: in a batch of Jacobians XLA folds large constants, slowly.
+            x, xdot = jax.lax.map(polish, (t, x, xdot))
+        return jax.vmap(self.values, (0, 0, 0, None))(t, x, xdot, arguments)
 
     def _polished(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> tuple[Any, Any]:
         """x that satisfies the constraints, and xdot as accurate as x: from fd = 0 and d/dt fc = 0.

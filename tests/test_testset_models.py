@@ -117,7 +117,7 @@ def digits(case: Case, result: Any) -> float:
     return float(-np.log10(np.max(off / np.maximum(np.abs(reference), case.floor)) + 1e-16))
 
 
-LONG = ("medakzo", "transamp")
+LONG = ("andrews", "medakzo", "transamp")
 
 
 @pytest.mark.parametrize(
