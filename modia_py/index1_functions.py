@@ -45,6 +45,8 @@ class Index1Functions:
     slot_offset: Integers
     input_size: int
     input_order: int
+    pieces: int  # of program for the local assignments
+    has_multipliers: bool
 
     def variable(self, w: Any, name: str, model: ModelStructure, order: int = 0) -> Any:
         """The value of a variable of the model, eliminated ones too."""
@@ -80,16 +82,19 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
         return jnp.concatenate([known, jnp.zeros(1)])
 
     def residual(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
-        w = compute(t, x, xdot, p, u)
+        if corrections:  # values and what pulls gradients back through them, in one go
+            w, pull_back = jax.vjp(lambda x: compute(t, x, xdot, p, u), x)
+        else:
+            w = compute(t, x, xdot, p, u)
         vectors = {"time": t, "w": w, "p": p, "u": u}
         rows = _all(xdot, chain_rows) - _all(w, chain)
         for constraint, mu_places, acts_on in corrections:
 
-            def of_x(x: Any, constraint: Any = constraint) -> Any:
-                return constraint({**vectors, "w": compute(t, x, xdot, p, u)})
+            def of_values(w: Any, constraint: Any = constraint) -> Any:
+                return constraint({**vectors, "w": w})
 
-            _, pull = jax.vjp(of_x, x)
-            rows = rows + _all(pull(xdot[mu_places])[0], chain_rows) * acts_on
+            (gradient,) = jax.vjp(of_values, w)[1](xdot[mu_places])
+            rows = rows + _all(pull_back(gradient)[0], chain_rows) * acts_on
         return jnp.concatenate([rows, fd(vectors), fc(vectors)])
 
     differential = int(slot_size[form.chain_slot].sum()) + int(sizes[form.fd].sum())
@@ -102,6 +107,8 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
         offset,
         equations.input_size,
         equations.input_order,
+        sum(stage.parts for stage in stages),
+        bool(corrections),
     )
 
 

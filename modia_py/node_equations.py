@@ -57,6 +57,17 @@ class _Part:
     lengths: Integers
 
 
+@dataclass(frozen=True)
+class Residuals:
+    """A function of the vectors, made of some parts, one for each template."""
+
+    evaluate: Evaluate
+    parts: int
+
+    def __call__(self, vectors: dict[str, Any]) -> Any:
+        return self.evaluate(vectors)
+
+
 class NodeEquations:
     """The equations of the final structure of a model, by node."""
 
@@ -90,7 +101,7 @@ class NodeEquations:
             self._derivatives[key] = lower if order == 0 else differentiate(lower)
         return self._derivatives[key]
 
-    def residual(self, nodes: Integers) -> Evaluate:
+    def residual(self, nodes: Integers) -> Residuals:
         """A function of the residuals of nodes, one after the other."""
         sizes = self.result.structure.equation_size[nodes]
         first = np.cumsum(sizes) - sizes
@@ -110,7 +121,7 @@ class NodeEquations:
             found = jnp.concatenate([jnp.zeros(0), *(part.values(vectors) for part in parts)])
             return jnp.concatenate([take(found, run) for run in back])
 
-        return evaluate_nodes
+        return Residuals(evaluate_nodes, len(parts))
 
     def _by_template(self, nodes: Integers, first: Integers) -> list[_Part]:
         groups: dict[int, tuple[Any, list]] = {}

@@ -17,11 +17,13 @@ from .elaborate import elaborate
 from .errors import ModelError, ModelWarning, StructureError
 from .fingerprint import fingerprint
 from .flat_model import FlatModel
-from .index1_functions import index1_functions
+from .index1_functions import Index1Functions, index1_functions
 from .model import Model
 from .structure import ModelStructure, model_structure
 from .translation import Translation
 
+MOST_PIECES = 60
+"""Pieces of program for assignments, one for each kind of equation in each stage, with tearing="auto"."""
 MOST_KEPT = 32
 """Translations that are remembered; the one not used for longest is forgotten first."""
 
@@ -37,7 +39,8 @@ def translate(
     ----------
     tearing
         True: assign all variables that can be; False: none, everything stays in the sparse system;
-        "auto": assign, but without long chains of assignments.
+        "auto": assign, but without long chains of assignments, and nothing where assignments of very many
+        kinds would make a program that takes long to compile.
     check
         Validate the result of every pass; slower.
     """
@@ -79,8 +82,20 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
     functions = index1_functions(structure, result)
+    if tearing == "auto" and _is_long(functions):
+        result = _transformed(flat, structure, False, check)
+        functions = index1_functions(structure, result)
     seconds["functions"] = clock.perf_counter() - began
     return Translation(structure, result, functions, seconds)
+
+
+def _is_long(functions: Index1Functions) -> bool:
+    """Whether assignments make a program that takes longer to compile than a larger system to solve.
+
+    With multipliers, gradients go back through all assignments: what the compiler sees is about three
+    times as much.
+    """
+    return functions.pieces * (3 if functions.has_multipliers else 1) > MOST_PIECES
 
 
 def _transformed(
