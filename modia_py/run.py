@@ -22,6 +22,9 @@ from .signals import NO_STOP, Signals
 from .solvers import Solution, Statistics, Status, consistent_xdot, impulse_start, solve
 from .start_problem import StartPoint
 
+PROGRESS_AFTER = 1.0
+"""Seconds without a progress bar: short runs need none."""
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -119,7 +122,7 @@ def _solve(
         max_steps=max_steps,
         max_step=signals.longest_step,
         linear_solver=options.linear_solver,
-        progress=options.progress,
+        progress=PROGRESS_AFTER if options.progress else False,
     )
 
 

@@ -62,12 +62,13 @@ def solve(
     max_order: int = 5,
     formula: str = "ndf",
     linear_solver: str = "auto",
-    progress: bool = False,
+    progress: bool | float = False,
     on_chunk: OnChunk | None = None,
     on_crossing: OnCrossing | None = None,
 ) -> Solution:
     """Integrate 0 = F(t, x, xdot, p) from t0 to t1.
 
+    progress     True: a bar at once; a number: after so many seconds
     times        where output is wanted, increasing; None: at every step atol         one number, or one
     for each element of x max_steps    attempts at a step, rejected ones included xdot0        None:
     computed from the equations on_chunk     is given each chunk (t, x, xdot) as it comes, which is then
@@ -114,7 +115,7 @@ class _Run:
         request: Request,
         formula: str,
         linear_solver: str,
-        progress: bool,
+        progress: bool | float,
         on_chunk: OnChunk | None,
     ):
         self.problem, self.request, self.formula = problem, request, formula
@@ -131,7 +132,7 @@ class _Run:
         self.t_last, self.x_last = request.t0, np.asarray(request.x0)
         self.xdot_last = np.full(problem.size, np.nan)
         self.began = time.perf_counter()
-        self.bar = _progress_bar(request.t0, request.t1) if progress else None
+        self.bar = _progress_bar(request.t0, request.t1, progress) if progress else None
 
     def _compile(self, linear_solver: str) -> CompiledProblem:
         request = self.request
@@ -361,7 +362,7 @@ def _settings(request: Request, compiled: CompiledProblem) -> Settings:
     )
 
 
-def _progress_bar(t0: float, t1: float) -> Any:
+def _progress_bar(t0: float, t1: float, delay: bool | float) -> Any:
     from tqdm import tqdm
 
     return tqdm(
@@ -369,5 +370,5 @@ def _progress_bar(t0: float, t1: float) -> Any:
         unit="s",
         desc="simulated time",
         bar_format="{l_bar}{bar}| {n:.4g}/{total:.4g}",
-        delay=1.0,  # short runs need none
+        delay=0.0 if delay is True else delay,
     )
