@@ -23,7 +23,8 @@ from scipy.sparse.linalg import splu
 
 from .nonlinear import SparseSystem
 
-MAX_ITERATIONS = 60
+MAX_ITERATIONS = 300
+"""Exponentials far from their solution come down by a factor of e in each iteration, and that is well."""
 SHORTEST_STEP = 2.0**-20
 SMALLEST_MOVE, SMALLEST_MOVE_WITH_SOFT_ROWS = 1e-13, 1e-10
 TINY = 1e-12

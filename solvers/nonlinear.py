@@ -30,7 +30,8 @@ from .jacobian import colours_of
 from .problem import Problem, kinds
 from .status import Status
 
-MAX_ITERATIONS = 50
+MAX_ITERATIONS = 300
+"""Exponentials far from their solution come down by a factor of e in each iteration, and that is well."""
 SHORTEST_STEP = 2.0**-20
 RELATIVE_ACCURACY = 1e-12
 HOMOTOPY_STEPS = 100

@@ -94,7 +94,7 @@ def test_sliding_mass():
     assert result.slot_names() == ["s", "der(s)"]
     assert len(result.form.local_equations) == 7
     assert [result.structure.equation_name(int(e)) for e in result.form.fd] == [
-        "n @ f == 0  (examples.py:31)"
+        "n @ f == 0  (examples.py:33)"
     ]
     assert "array equations differentiated: 3 not at all, 1 once, 1 twice" in str(result)
     plain = transformed(SlidingMass(), tearing=False)
