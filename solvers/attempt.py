@@ -79,11 +79,9 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     t_new = jnp.where(state.h >= remaining, settings.t_end, state.t + state.h)
     c = state.h / jnp.asarray(method.formula.leading)[state.order]
 
-    renewal = renew_matrix(method, tables, p, state, t_new, prediction, c)
+    renewal = renew_matrix(method, tables, settings, p, state, t_new, prediction, c)
     matrix = renewal.matrix
-    weights = error_weights(state.x, settings, matrix.rounding)
-    inevitable = weighted_norm(matrix.rounding.of_constraints, weights)
-    foreseen = inevitable + weighted_norm(matrix.rounding.of_slopes, weights)
+    weights, inevitable, foreseen = _with_rounding(state.x, settings, matrix.rounding)
     correction = correct(
         method.problem, method.solver, tables.solver, matrix.factors,
         t_new, prediction, p, c, weights, matrix.rate, renewal.usable, state.order == 1,
@@ -137,8 +135,31 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     return moved._replace(status=jnp.where(ask_for_pivots, Status.NEW_PIVOTS, status).astype(jnp.int32))
 
 
+def _with_rounding(
+    x: jax.Array, settings: Settings, rounding: Rounding
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Weights of the error test, and rounding that is inevitable and that is foreseen, in units of it."""
+
+    def look() -> tuple[jax.Array, jax.Array, jax.Array]:
+        weights = error_weights(x, settings, rounding)
+        inevitable = weighted_norm(rounding.of_constraints, weights)
+        return weights, inevitable, inevitable + weighted_norm(rounding.of_slopes, weights)
+
+    if len(x) < LARGE:
+        return look()
+    nothing = jnp.zeros_like(settings.rtol)
+    return jax.lax.cond(rounding.matters, look, lambda: (error_weights(x, settings), nothing, nothing))
+
+
 def renew_matrix(
-    method: Method, tables: Tables, p: Any, state: State, t: jax.Array, at: Prediction, c: jax.Array
+    method: Method,
+    tables: Tables,
+    settings: Settings,
+    p: Any,
+    state: State,
+    t: jax.Array,
+    at: Prediction,
+    c: jax.Array,
 ) -> Renewal:
     """A new matrix at the predicted values, where the old one is too old, too slow or too far from c."""
     old = state.matrix
@@ -158,7 +179,7 @@ def renew_matrix(
             method.problem, method.solver, tables.solver, factors, tables.gather, values,
             at.x, at.xdot, c, state.attempts,
         )  # fmt: skip
-        rounding = keep_the_larger(former, rounding, c / old.c)
+        rounding = keep_the_larger(former, rounding, c / old.c, error_weights(at.x, settings))
         error = probe_error(method.solver, tables.solver, factors, probe)
         return factors, rounding, finite & (error <= GOOD_ENOUGH), finite
 
@@ -279,12 +300,24 @@ def _status(
     )
 
 
+def _limited(x: jax.Array, settings: Settings, rounding: Rounding) -> tuple[jax.Array, jax.Array]:
+    """Whether rounding is larger than the tolerance of the result, and where most."""
+
+    def look() -> tuple[jax.Array, jax.Array]:
+        excess = beyond_tolerance(x, settings, rounding)
+        return jnp.max(excess) > 1.0, jnp.argmax(excess).astype(jnp.int32)
+
+    if len(x) < LARGE:
+        return look()
+    return jax.lax.cond(rounding.matters, look, lambda: (jnp.zeros((), bool), jnp.zeros((), jnp.int32)))
+
+
 def _count(
     state: State, settings: Settings, renewal: Renewal, correction: Correction, accepted: jax.Array
 ) -> Counters:
     was = state.counters
-    excess = beyond_tolerance(state.x, settings, renewal.matrix.rounding)
-    limited = accepted & (jnp.max(excess) > 1.0)
+    limited, element = _limited(state.x, settings, renewal.matrix.rounding)
+    limited = accepted & limited
     not_finite = ~renewal.finite | ~correction.finite
     singular = ~renewal.usable & ~not_finite
     newton = renewal.usable & ~correction.converged & ~not_finite & renewal.renewed
@@ -300,5 +333,5 @@ def _count(
         solves=was.solves + correction.iteration + renewal.renewed,
         order_histogram=was.order_histogram.at[state.order].add(accepted),
         limited_by_rounding=was.limited_by_rounding + limited,
-        limited_element=jnp.where(limited, jnp.argmax(excess), was.limited_element).astype(jnp.int32),
+        limited_element=jnp.where(limited, element, was.limited_element),
     )

@@ -29,6 +29,8 @@ FLOOR = 20.0
 values, each of them rounded."""
 LOOSEN = 0.2
 """Because of fd rows, the tolerance of a step is loosened to this part of the tolerance of the result."""
+NEAR = 0.1
+"""Rounding matters from this part of the tolerance of a step on, in units of FLOOR."""
 FORGET = 0.5
 """What is left of a former level when the matrix is renewed: one choice of signs may be a lucky one."""
 GOLDEN = 0.6180339887498949
@@ -40,10 +42,12 @@ class Rounding(NamedTuple):
 
     of_constraints: jax.Array
     of_slopes: jax.Array
+    matters: jax.Array
+    """Whether any of it comes near the tolerance. If not, large problems do not look at it in each step."""
 
 
 def no_rounding(x: jax.Array) -> Rounding:
-    return Rounding(jnp.zeros_like(x), jnp.zeros_like(x))
+    return Rounding(jnp.zeros_like(x), jnp.zeros_like(x), jnp.zeros((), bool))
 
 
 def rounding_level(
@@ -74,13 +78,14 @@ def rounding_level(
 
     is_fd = fd_rows(problem)
     of_constraints = moved(jnp.where(is_fd, 0.0, rows))
-    return Rounding(jnp.maximum(of_constraints, eps * size), moved(jnp.where(is_fd, rows, 0.0)))
+    of_slopes = moved(jnp.where(is_fd, rows, 0.0))
+    return Rounding(jnp.maximum(of_constraints, eps * size), of_slopes, jnp.ones((), bool))
 
 
-def keep_the_larger(former: Rounding, new: Rounding, c_ratio: jax.Array) -> Rounding:
+def keep_the_larger(former: Rounding, new: Rounding, c_ratio: jax.Array, weights: jax.Array) -> Rounding:
     """Former levels are forgotten by and by; those of fd rows go with c."""
     smaller = FORGET * jnp.minimum(1.0, c_ratio)
-    return Rounding(
-        jnp.maximum(new.of_constraints, FORGET * former.of_constraints),
-        jnp.maximum(new.of_slopes, smaller * former.of_slopes),
-    )
+    of_constraints = jnp.maximum(new.of_constraints, FORGET * former.of_constraints)
+    of_slopes = jnp.maximum(new.of_slopes, smaller * former.of_slopes)
+    largest = jnp.max(jnp.maximum(of_constraints, of_slopes) * weights)
+    return Rounding(of_constraints, of_slopes, FLOOR * largest > NEAR)
