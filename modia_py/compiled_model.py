@@ -294,6 +294,9 @@ class CompiledModel:
         outputs
             Names of variables.
         """
+        time, start_time = float(time), float(start_time)
+        if not (np.isfinite(time) and time >= start_time):
+            raise ModelError(f"time = {time:g} is before start_time = {start_time:g}, or not finite.")
         signals = make_signals(self.flat, inputs, start_time, max(time, start_time + 1e-300))
         program = self.translation.program(signals)
         arguments = Arguments(self._values.vector(dict(options.get("params") or {})), signals.data)
@@ -301,6 +304,8 @@ class CompiledModel:
             raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
         if time > start_time:
             run = self._run(time, start_time=start_time, inputs=inputs, times=[time], **options)[0]
+            if run.status is not Status.SUCCESS:
+                raise SimulationError(f"{self.name} cannot be linearized at time {time:g}. {run.message}")
             x, xdot = run.pieces[-1].x[-1], run.pieces[-1].xdot[-1]
             xdot = consistent_xdot(program.problem, time, x, arguments, xdot).xdot
         else:

@@ -74,7 +74,7 @@ def test_linearize_with_inputs_at_a_start_and_later():
     sim = translate(Plant())
     A, B, C, D = sim.linearize(inputs={"u": 1.0}, outputs=["y"])
     np.testing.assert_allclose([A[0, 0], B[0, 0], C[0, 0], D[0, 0]], [-0.5, 1.0, 2.0, 1.0], atol=1e-9)
-    later = sim.linearize(50.0, inputs={"u": 2.0}, outputs=["y"])  # h has settled at 4
+    later = sim.linearize(50, inputs={"u": 2.0}, outputs=["y"])  # h has settled at 4
     np.testing.assert_allclose(later.A, [[-0.25]], rtol=1e-4)
     np.testing.assert_allclose(later.C, [[8.0]], rtol=1e-4)
     with pytest.raises(ModelError, match="no variable 'z'"):
