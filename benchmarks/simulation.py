@@ -21,6 +21,7 @@ from modia_py import translate
 from modia_py.compile_times import watch_compilation
 from modia_py.models.examples import HeatRod, Ladder, Pendulum, SlidingMass
 from modia_py.program import Arguments
+from modia_py.run_request import RunRequest
 from modia_py.signals import make_signals
 from modia_py.solvers import solve
 
@@ -61,7 +62,7 @@ def hundred(name: str, sim: object, stop: float, parameter: str, values: np.ndar
     times = np.linspace(0, stop, 101)
     starts = []
     for value in values:
-        _, _, arguments, point, _ = sim._run(stop, params={parameter: value}, times=101)
+        _, _, arguments, point, _ = sim._run(RunRequest(stop, params={parameter: value}, times=101))
         starts.append((arguments, point))
     began = clock.perf_counter()
     for arguments, point in starts:

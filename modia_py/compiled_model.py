@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,7 +19,8 @@ from .parameters import ParameterValues
 from .program import Arguments, Program
 from .report import report_text
 from .result import Result, ResultVariable
-from .run import Run, RunOptions, evaluate_only, integrate
+from .run import Run, evaluate_only, integrate
+from .run_request import ATOL, POINTS, RunRequest, checked_atol
 from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
 from .solvers import Status, consistent_xdot
@@ -29,14 +29,6 @@ from .start_values import resolve_variable, start_values
 from .structure_plot import structure_figure
 from .transformed_equations import equations_text
 from .translation import Translation
-
-POINTS = 501
-"""Times of output if nothing else is asked for."""
-ATOL = 1e-3
-"""Absolute tolerance, compared with the relative one, if it is not given."""
-METHODS = ("bdf",)
-STARTS = ("init", "impulse")
-LINEAR_SOLVERS = ("auto", "dense", "klu", "superlu", "cholmod")
 
 
 class CompiledModel:
@@ -97,52 +89,36 @@ class CompiledModel:
             limits, and what has to jump does.
         """
         run, program, arguments, point, seconds = self._run(
-            stop_time,
-            start_time=start_time,
-            params=params,
-            inputs=inputs,
-            init=init,
-            times=times,
-            rtol=rtol,
-            atol=atol,
-            method=method,
-            linear_solver=linear_solver,
-            progress=progress,
-            max_steps=max_steps,
-            start=start,
+            RunRequest(
+                stop_time,
+                start_time,
+                params,
+                inputs,
+                init,
+                times,
+                rtol,
+                atol,
+                method,
+                linear_solver,
+                progress,
+                max_steps,
+                start,
+            )
         )
         result = self._result(program, arguments, point, run, seconds)
         if run.status.failed and run.status is not Status.INTERRUPTED:
             raise SimulationError(f"{self.name}: {run.message}", result)
         return result
 
-    def _run(
-        self,
-        stop_time: float,
-        *,
-        start_time: float = 0.0,
-        params: Mapping[str, Any] | None = None,
-        inputs: Mapping[str, Any] | None = None,
-        init: Mapping[str, Any] | None = None,
-        times: int | Any = POINTS,
-        rtol: float = 1e-6,
-        atol: Any = None,
-        method: str = "bdf",
-        linear_solver: str = "auto",
-        progress: bool | None = None,
-        max_steps: int = 1_000_000,
-        start: str = "init",
-    ) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
-        options = self._options(
-            stop_time, start_time, times, rtol, atol, method, linear_solver, progress, max_steps, start
-        )
+    def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
+        options = asked.checked()
         with watch_compilation() as initializing:
-            signals = make_signals(self.flat, inputs, options.start, options.stop)
+            signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
-            arguments = Arguments(self._values.vector(dict(params or {})), signals.data)
-            point = self._start(program, signals, arguments, init, options.start, start)
-        if isinstance(atol, Mapping):
-            options = replace(options, atol=self._atol_of_x(atol, rtol, program))
+            arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
+            point = self._start(program, signals, arguments, asked.init, options.start, asked.start)
+        if isinstance(asked.atol, Mapping):
+            options = replace(options, atol=self._atol_of_x(asked.atol, options.rtol, program))
         with watch_compilation() as integrating:
             if program.functions.size:
                 run = integrate(program, signals, arguments, point, options)
@@ -158,55 +134,13 @@ class CompiledModel:
         }
         return run, program, arguments, point, seconds
 
-    def _options(
-        self,
-        stop_time: float,
-        start_time: float,
-        times: Any,
-        rtol: float,
-        atol: Any,
-        method: str,
-        linear_solver: str,
-        progress: bool | None,
-        max_steps: int,
-        start: str,
-    ) -> RunOptions:
-        for word, value, known in (
-            ("method", method, METHODS),
-            ("linear_solver", linear_solver, LINEAR_SOLVERS),
-            ("start", start, STARTS),
-        ):
-            if value not in known:
-                raise ModelError(f"There is no {word} {value!r}; there {_are(known)}.")
-        for word, number in (("start_time", start_time), ("stop_time", stop_time), ("rtol", rtol)):
-            if not isinstance(number, (int, float, np.number)) or not np.isfinite(number):
-                raise ModelError(f"{word} must be a finite number, not {number!r}.")
-        if stop_time <= start_time:
-            raise ModelError(f"stop_time = {stop_time:g} is not after start_time = {start_time:g}.")
-        if not 1e-14 <= rtol <= 0.1:
-            raise ModelError(f"rtol = {rtol:g} is not between 1e-14 and 0.1.")
-        if not isinstance(max_steps, (int, np.integer)) or max_steps < 1:
-            raise ModelError(f"max_steps must be a positive integer, not {max_steps!r}.")
-        if progress is None:
-            progress = sys.stderr.isatty()
-        return RunOptions(
-            float(start_time),
-            float(stop_time),
-            _times(times, float(start_time), float(stop_time)),
-            float(rtol),
-            _checked_atol(atol, rtol),
-            int(max_steps),
-            linear_solver,
-            bool(progress),
-        )
-
     def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
         """Absolute tolerances given by name, as one for each element of x."""
         vector = np.full(max(1, program.functions.size), ATOL * rtol)
         for name, value in atol.items():
             places, _ = self._places(program, name)
             in_x = program.layout.x_of_place[places]
-            vector[in_x[in_x >= 0]] = _checked_atol(value, rtol)
+            vector[in_x[in_x >= 0]] = checked_atol(value, rtol)
         return vector
 
     def _start(
@@ -303,7 +237,8 @@ class CompiledModel:
         if not program.functions.size:
             raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
         if time > start_time:
-            run = self._run(time, start_time=start_time, inputs=inputs, times=[time], **options)[0]
+            asked = RunRequest(time, start_time, inputs=inputs, times=[time], **options)
+            run = self._run(asked)[0]
             if run.status is not Status.SUCCESS:
                 raise SimulationError(f"{self.name} cannot be linearized at time {time:g}. {run.message}")
             x, xdot = run.pieces[-1].x[-1], run.pieces[-1].xdot[-1]
@@ -328,37 +263,3 @@ class CompiledModel:
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.name}: {self.translation.result.form})"
-
-
-def _checked_atol(atol: Any, rtol: float) -> float:
-    if atol is None or isinstance(atol, Mapping):
-        return ATOL * rtol
-    try:
-        value = float(atol)
-    except (TypeError, ValueError):
-        raise ModelError(f"atol must be a number, or numbers by name, not {atol!r}.") from None
-    if not (np.isfinite(value) and value > 0):
-        raise ModelError(f"atol must be positive and finite, not {atol!r}.")
-    return value
-
-
-def _times(times: Any, start: float, stop: float) -> np.ndarray:
-    if isinstance(times, (int, np.integer)) and not isinstance(times, bool):
-        if times < 2:
-            raise ModelError(f"times = {times}: output needs two points at least.")
-        return np.linspace(start, stop, int(times))
-    try:
-        array = np.atleast_1d(np.asarray(times, float))
-    except (TypeError, ValueError):
-        raise ModelError(f"times is a number of points or an array of times, not {times!r}.") from None
-    if array.ndim != 1 or not len(array) or not np.all(np.isfinite(array)) or np.any(np.diff(array) <= 0):
-        raise ModelError("times must be finite and increase.")
-    if array[0] < start or array[-1] > stop:
-        raise ModelError(
-            f"times go from {array[0]:g} to {array[-1]:g}, the simulation from {start:g} to {stop:g}."
-        )
-    return array
-
-
-def _are(known: tuple[str, ...]) -> str:
-    return f"is {known[0]!r}" if len(known) == 1 else f"are {', '.join(map(repr, known))}"

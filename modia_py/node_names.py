@@ -26,17 +26,7 @@ class NodeNames:
 
     def variables(self, nodes: Integers) -> list[str]:
         """Names of variable nodes of the final structure; one for all copies and segments."""
-        of, order = self.model.variable_of[self.base[nodes]], self.order[nodes]
-        everywhere = self._totals()
-
-        def text(number: int, depth: int, members: Integers) -> str:
-            whole = len(members) == everywhere[number]
-            if whole or len(members) > 3:
-                name = der_text(self.model.flat.variables[number].name, depth)
-                return name if whole else f"{len(members)} of {name}"
-            return ", ".join(self.result.structure.variable_name(int(v)) for v in members)
-
-        return _grouped(nodes, of, order, text)
+        return self._named(nodes, self.base[nodes], self.order[nodes], self.result.structure.variable_name)
 
     def original_variables(self, nodes: Integers) -> list[str]:
         """The same for nodes of the structure as the user wrote it."""
@@ -45,6 +35,11 @@ class NodeNames:
         while (moving := integral[base] >= 0).any():
             order += moving
             base = np.where(moving, integral[base], base)
+        return self._named(nodes, base, order, self.model.structure.variable_name)
+
+    def _named(
+        self, nodes: Integers, base: Integers, order: Integers, naming: Callable[[int], str]
+    ) -> list[str]:
         everywhere = self._totals()
 
         def text(number: int, depth: int, members: Integers) -> str:
@@ -52,7 +47,7 @@ class NodeNames:
             if whole or len(members) > 3:
                 name = der_text(self.model.flat.variables[number].name, depth)
                 return name if whole else f"{len(members)} of {name}"
-            return ", ".join(self.model.structure.variable_name(int(v)) for v in members)
+            return ", ".join(naming(int(v)) for v in members)
 
         return _grouped(nodes, self.model.variable_of[base], order, text)
 

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
-from .nonlinear import SparseSystem
+from .nonlinear import SparseSystem, follow_homotopy
 
 MAX_ITERATIONS = 300
 """Exponentials far from their solution come down by a factor of e in each iteration, and that is well."""
@@ -33,7 +33,6 @@ SMALL = 1e-3
 HARD, SOFT = 1e-14, 1e-9
 SATISFIED = 1e-9
 """A row holds if its residual is below this, compared with the size of its terms."""
-HOMOTOPY_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,7 @@ class NearestSystem:
             return problem.result(z)
         found, settled = problem.newton(z, np.zeros_like(g))
         if not settled:
-            followed = problem.homotopy(z, g)
+            followed = follow_homotopy(problem.newton, z, g)
             found = found if followed is None else followed
         return problem.result(found)
 
@@ -185,22 +184,6 @@ class _Problem:
                 delta[self.free] = self.unit[self.free] * solution[:k]
                 return delta, scale, solution[k:]
         return None, scale, np.zeros(len(right))
-
-    def homotopy(self, z: np.ndarray, g: np.ndarray) -> np.ndarray | None:
-        """Follow g(z) = (1 - s) g(start) from s = 0 to s = 1 with steps that adapt."""
-        s, step = 0.0, 0.1
-        for _ in range(HOMOTOPY_STEPS):
-            s_new = min(1.0, s + step)
-            z_new, settled = self.newton(z, (1.0 - s_new) * g)
-            if settled:
-                z, s, step = z_new, s_new, 2.0 * step
-                if s == 1.0:
-                    return z
-            else:
-                step *= 0.25
-                if step < 1e-5:
-                    return None
-        return None
 
     def result(self, z: np.ndarray) -> NearestRoot:
         residual = np.zeros(self.system.m)

@@ -137,7 +137,9 @@ def find_root(
     target = np.zeros(problem.size)
     x, reached = _newton(system, x0, target, free, nearest)
     if not reached:
-        followed = _homotopy(system, x0, free, nearest)
+        followed = follow_homotopy(
+            lambda x, target: _newton(system, x, target, free, nearest), x0, system.value(x0)
+        )
         if followed is not None:
             x, reached = followed, True
     if reached:
@@ -208,13 +210,14 @@ def _newton_step(
     return delta
 
 
-def _homotopy(system: SparseSystem, x0: np.ndarray, free: np.ndarray, nearest: bool) -> np.ndarray | None:
-    """Follow g(x) = (1 - s) g(x0) from s = 0 to s = 1 with steps that adapt."""
-    g0 = system.value(x0)
-    x, s, step = x0, 0.0, 0.1
+def follow_homotopy(
+    newton: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, bool]], x: np.ndarray, g: np.ndarray
+) -> np.ndarray | None:
+    """Follow g(x) = (1 - s) g from s = 0 to s = 1 in steps that adapt; newton(x, target) makes each."""
+    s, step = 0.0, 0.1
     for _ in range(HOMOTOPY_STEPS):
         s_new = min(1.0, s + step)
-        x_new, reached = _newton(system, x, (1.0 - s_new) * g0, free, nearest)
+        x_new, reached = newton(x, (1.0 - s_new) * g)
         if reached:
             x, s, step = x_new, s_new, 2.0 * step
             if s == 1.0:
