@@ -182,6 +182,11 @@ class CompiledModel:
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
         }
         warnings = tuple(self.translation.result.simplified.warnings())
+        if len(run.pieces) > 1 and program.functions.input_order:
+            warnings += (
+                "an input has jumps or kinks, and the equations contain its derivative: there, "
+                "impulses that follow from that derivative are not computed",
+            )
         return Result(
             self.name,
             np.concatenate([np.zeros(0), *(piece.t for piece in run.pieces)]),

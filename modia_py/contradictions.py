@@ -27,10 +27,9 @@ def resolve_contradictions(start: StartProblem, failed: NearestRoot, rows: Start
     found = relaxed.solve(everything)
     if not relaxed.equations_hold(found):
         raise cannot_start(start, failed, rows)
-    violated = relaxed.violated(found, everything)
-    if not len(violated):
+    if not relaxed.any_violated(found):
         return found
-    raise SimulationError(relaxed.text(found, violated))
+    raise SimulationError(relaxed.text(found, relaxed.violated(found, everything)))
 
 
 class _Relaxed:
@@ -64,20 +63,20 @@ class _Relaxed:
     def equations_hold(self, found: NearestRoot) -> bool:
         return found.finite and not np.any(~self.soft[found.unsatisfied])
 
+    def any_violated(self, found: NearestRoot) -> bool:
+        """Whether an `init` value or an initial equation does not hold, beyond rounding of its terms."""
+        return bool(np.any(found.relative[self.soft] > CONTRADICTS))
+
     def violated(self, found: NearestRoot, kept: np.ndarray) -> np.ndarray:
-        """`init` values that do not hold, by number."""
-        size = np.maximum(
-            1e-9, np.maximum(np.abs(self.start.init.value), np.abs(self.start.init.value).max())
-        )
-        off = np.abs(found.residual[self.is_init])
-        initial = found.residual[self.soft & ~self.is_init]
-        if np.any(np.abs(initial) > CONTRADICTS):
-            return np.flatnonzero(kept & (off > 1e-3 * CONTRADICTS * size))
-        return np.flatnonzero(kept & (off > CONTRADICTS * size))
+        """`init` values that do not hold, by number; beside initial equations, all that give way."""
+        off = found.relative[self.is_init]
+        initial = found.relative[self.soft & ~self.is_init]
+        least = 1e-3 * CONTRADICTS if np.any(initial > CONTRADICTS) else CONTRADICTS
+        return np.flatnonzero(kept & (off > least))
 
     def contradict(self, kept: np.ndarray) -> bool:
         found = self.solve(kept)
-        return len(self.violated(found, kept)) > 0 or not self.equations_hold(found)
+        return self.any_violated(found) or not self.equations_hold(found)
 
     def smallest(self, violated: np.ndarray) -> np.ndarray:
         """A set of contradictory values of which none can be left out."""
@@ -88,7 +87,7 @@ class _Relaxed:
             group = waiting.pop()
             tried += 1
             kept[group] = False
-            if kept.any() and self.contradict(kept):
+            if self.contradict(kept):
                 continue
             kept[group] = True
             if len(group) > 1:
@@ -108,10 +107,12 @@ class _Relaxed:
         texts = [start.row_text(int(row), start.init) for row in self._equations(found)]
         texts += self._assignments(chosen)
         listed = "\n".join(f"    {text}" for text in dict.fromkeys(texts))
-        with_equations = f"\ntogether with\n{listed}" if listed else ""
+        with_equations = ("\ntogether with\n" if lines else "") + listed if listed else ""
         what = "These `init` values contradict each other"
         if len(chosen) == 1:
             what = "This `init` value cannot hold"
+        if not len(chosen):
+            what = "These equations contradict each other"
         return (
             f"{what} at the start:\n" + "\n".join(lines) + with_equations + "\nMake one of them a `guess`, "
             'or change it; or, if it is meant to jump, simulate(..., start="impulse").'

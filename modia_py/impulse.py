@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .contradictions import CONTRADICTS
 from .errors import SimulationError
 from .program import Program
 from .row_names import row_name
@@ -54,6 +55,10 @@ def _left_limit(start: StartProblem) -> np.ndarray:
         soft=soft,
         active=active,
     )
+    violated = first + np.flatnonzero(found.relative[first:] > CONTRADICTS)
+    if len(violated):
+        listed = "\n".join(f"    {start.row_text(int(row), start.init)}" for row in violated[:8])
+        raise SimulationError(f"These values cannot hold together just before the start:\n{listed}")
     return found.z[: start.n]
 
 

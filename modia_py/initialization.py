@@ -34,7 +34,7 @@ def consistent_start(start: StartProblem) -> StartPoint:
         found = again if again.finite and not len(again.unsatisfied) else found
     if not found.finite:
         raise not_finite(start, found.z)
-    if len(found.unsatisfied):
+    if len(found.unsatisfied) or not start.agrees:
         found = resolve_contradictions(start, found, rows)
         system = start.system(start.init)
     return StartPoint(found.z[: start.n], found.z[start.n :], tuple(_missing(start, system)))

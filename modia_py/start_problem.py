@@ -87,6 +87,12 @@ class StartProblem:
         return fixed
 
     @property
+    def agrees(self) -> bool:
+        """Whether an element of x that is given more than once, by aliases, is given the same value."""
+        given = (self.init.sign * self.init.value)[self.is_direct]
+        return bool(np.all(self.z_guess[self.in_x[self.is_direct]] == given))
+
+    @property
     def cost(self) -> np.ndarray:
         """x stays near its guess; xdot follows from it."""
         return np.append(np.ones(self.n), np.zeros(self.n))

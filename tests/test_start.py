@@ -180,3 +180,38 @@ def test_structure_errors_name_equations_and_lines():
         translate(Sources())
     with pytest.raises(StructureError, match="no variables"):
         translate(type("Empty", (Model,), {})())
+
+
+class Twice(Model):
+    """An alias of a state, both with a start value."""
+
+    p = Var(init=1e5)
+    x = Var(init=1.0)
+    y = Var(init=1.0)
+
+    def equations(self):
+        return [der(self.x) == -self.x, self.y == self.x, der(self.p) == -self.p]
+
+
+def test_two_values_for_one_state():
+    sim = translate(Twice())
+    assert sim.simulate(1.0, times=3)["y"][-1] == pytest.approx(np.exp(-1), rel=1e-5)
+    for other in (2.0, 1.001):  # beside a pressure of 1e5 it is a contradiction, too
+        with pytest.raises(SimulationError, match=r"x = 1\n    y = "):
+            sim.simulate(1.0, init={"y": other})
+    with pytest.raises(SimulationError, match="cannot hold together just before the start"):
+        sim.simulate(1.0, init={"y": 2.0}, start="impulse")
+
+
+def test_initial_equations_that_contradict_each_other():
+    class Both(Model):
+        x = Var(guess=1.0)
+
+        def equations(self):
+            return [der(self.x) == -self.x]
+
+        def initial_equations(self):
+            return [self.x == 1.0, self.x == 2.0]
+
+    with pytest.raises(SimulationError, match=r"(?s)contradict each other.*x == [12] .*x == [12] "):
+        simulate(Both(), 1.0)
