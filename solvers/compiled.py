@@ -14,7 +14,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .attempt import Method, Tables
 from .choose_solver import ChosenSolver, choose_solver, may_be_symmetric
 from .compile_options import fast_jit
 from .crossings import sides_at
@@ -22,8 +21,10 @@ from .formula import FORMULAS
 from .jacobian import Gather, Pattern, fd_rows, gather_tables, matrix_values, pattern_of
 from .linear import LinearSolver
 from .loop import run_chunk
+from .native_attempt import is_available
 from .output import evaluate
 from .problem import Problem, kinds
+from .renewal import Method, Tables
 from .state import State, error_weights, first_step, start_state
 from .step import predict
 
@@ -112,7 +113,8 @@ def compile_problem(
         t, x, xdot, c = example()
         look = values(gather, t, x, xdot, p, c)
     chosen = choose_solver(linear_solver, pattern, look)
-    method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula])
+    native = chosen.solver.name != "dense" and is_available()
+    method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula], native)
     kept[key] = CompiledProblem(
         problem=problem,
         pattern=pattern,

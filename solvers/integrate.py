@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .attempt import Method, Tables
 from .compiled import pattern_of
 from .formula import FORMULAS
 from .jacobian import gather_tables, matrix_values
 from .linear_dense import DenseSolver
 from .loop import run_chunk
 from .problem import Problem
+from .renewal import Method, Tables
 from .state import Counters, error_weights, first_step, make_settings, start_state
 
 

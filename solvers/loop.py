@@ -11,9 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .attempt import Method, Tables, attempt
+from .attempt import attempt
 from .crossings import watch
+from .native_attempt import Now, Run, attempt_natively, from_state, limits_of, to_state, with_crossings
 from .output import Buffer, empty_buffer, write_output
+from .renewal import Method, Tables
 from .state import Settings, State
 from .status import Status
 
@@ -33,6 +35,10 @@ def run_chunk(
     With `every_step` the values of `times` do not matter, only how many there are.
     """
     limit, always = state.attempts + attempts, jnp.asarray(every_step)
+    buffer = empty_buffer(times, method.problem.size)
+    state, buffer = write_output(state, buffer, always, jnp.zeros((), bool))
+    if method.native:
+        return _run_natively(method, tables, settings, p, state, buffer, limit, always)
 
     def going(carry: tuple[State, Buffer]) -> jax.Array:
         state, buffer = carry
@@ -44,9 +50,38 @@ def run_chunk(
         state = watch(method.problem, p, old, state)
         return write_output(state, buffer, always, state.reached > old.reached)
 
-    buffer = empty_buffer(times, method.problem.size)
-    state, buffer = write_output(state, buffer, always, jnp.zeros((), bool))
     return jax.lax.while_loop(going, body, (state, buffer))
+
+
+def _run_natively(
+    method: Method,
+    tables: Tables,
+    settings: Settings,
+    p: Any,
+    state: State,
+    buffer: Buffer,
+    limit: jax.Array,
+    always: jax.Array,
+) -> tuple[State, Buffer]:
+    """The same loop around `attempt_natively`."""
+    run = Run(method, tables, settings, limits_of(method, settings), p)
+
+    def going(carry: tuple[Now, Buffer]) -> jax.Array:
+        now, buffer = carry
+        return (now.number("status") == Status.RUNNING) & ~buffer.full & (now.number("attempts") < limit)
+
+    def body(carry: tuple[Now, Buffer]) -> tuple[Now, Buffer]:
+        old, buffer = carry
+        now = attempt_natively(run, old)
+        if method.problem.crossings is not None:
+            now = with_crossings(now, watch(method.problem, p, to_state(old), to_state(now)))
+        state, buffer = write_output(
+            to_state(now), buffer, always, now.number("reached") > old.number("reached")
+        )
+        return now._replace(table=state.differences), buffer
+
+    now, buffer = jax.lax.while_loop(going, body, (from_state(run, state), buffer))
+    return to_state(now), buffer
 
 
 def as_running(state: State) -> State:

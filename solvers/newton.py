@@ -15,25 +15,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from .decisions import IN_JAX, LARGE, MAX_ITERATIONS, SMALLEST_RATE, SMALLEST_RATE_IF_LARGE
 from .jacobian import fd_rows
 from .linear import Factors, LinearSolver
 from .problem import Problem
 from .step import Prediction, weighted_norm
-
-MAX_ITERATIONS = 4
-TOLERANCE = 0.05
-"""Error of the iteration in units of the tolerance: far below the error of the step itself."""
-STRICT = 1e-3
-UNKNOWN_RATE = 0.95
-SMALLEST_RATE = 0.1
-"""A remembered rate is not believed to be better: the equations change from step to step."""
-LARGE = 1000
-SMALLEST_RATE_IF_LARGE = 0.01
-"""From this size on an iteration costs more than the few steps that are rejected because one was saved."""
-DIVERGED = 0.9
-STAGNATED = 0.3
-"""Changes below this that no longer decrease, although the matrix is new or rounding of that size was to be
-expected, are rounding: less cannot be had, and this is still below tolerance."""
 
 
 class Correction(NamedTuple):
@@ -47,9 +33,9 @@ class Correction(NamedTuple):
     diverged: jax.Array
 
 
-def remaining_error(size: jax.Array, rate: jax.Array) -> jax.Array:
-    """The sum of all changes to come if they go on at this rate: infinite where they do not shrink."""
-    return jnp.where(rate < 1.0, rate / jnp.maximum(1.0 - rate, 1e-300) * size, jnp.inf)
+def smallest_rate(size: int) -> float:
+    """Remembered rates are not believed to be better than this."""
+    return SMALLEST_RATE if size < LARGE else SMALLEST_RATE_IF_LARGE
 
 
 def correct(
@@ -75,32 +61,17 @@ def correct(
     Strict, it goes on until little more can be had: at a start the slope d / c of a tiny step predicts
     the next one, and an error of d would come back divided by c.
     """
-    smallest_rate = SMALLEST_RATE if problem.size < LARGE else SMALLEST_RATE_IF_LARGE
-    target = jnp.where(strict, STRICT * TOLERANCE, TOLERANCE)
     is_fd = fd_rows(problem)
 
     def iterate(old: Correction) -> Correction:
         x, xdot = prediction.x + old.d, prediction.xdot + old.d / c
         residual = problem.residual(t, x, xdot, p)
         delta = solver.solve(tables, factors, jnp.where(is_fd, -c * residual, -residual))
-        size = weighted_norm(delta, weights)
-        finite = jnp.isfinite(size)
-        first = old.iteration == 0
-        rate = jnp.where(first, old.rate, jnp.maximum(size / old.size, smallest_rate))
-        left = MAX_ITERATIONS - 1 - old.iteration
-        error = remaining_error(size, rate)
-        small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= TOLERANCE))
-        stagnated = may_stagnate & ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
-        hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE) & (size > STAGNATED)
-        return Correction(
-            d=old.d + delta,
-            iteration=old.iteration + 1,
-            size=size,
-            rate=jnp.minimum(rate, UNKNOWN_RATE),
-            finite=finite,
-            converged=finite & (small | stagnated),
-            diverged=~small & ~stagnated & (~first & (rate >= DIVERGED) | hopeless),
-        )
+        judged = IN_JAX.judge_iteration(
+            weighted_norm(delta, weights), old.size, old.iteration, old.rate, strict, rounding,
+            may_stagnate, smallest_rate(problem.size),
+        )  # fmt: skip
+        return Correction(old.d + delta, old.iteration + 1, *judged)
 
     def unfinished(now: Correction) -> jax.Array:
         return enabled & now.finite & ~now.converged & ~now.diverged & (now.iteration < MAX_ITERATIONS)

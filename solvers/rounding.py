@@ -31,6 +31,11 @@ LOOSEN = 0.2
 """Because of fd rows, the tolerance of a step is loosened to this part of the tolerance of the result."""
 NEAR = 0.1
 """Rounding matters from this part of the tolerance of a step on, in units of FLOOR."""
+FAR_AWAY, REST = 0.01 * NEAR, 8.0
+"""Where rounding is below this part of the tolerance, large problems look at it with every ninth matrix
+only: a look takes longer than the matrix itself."""
+ROUNDING_REACHED = 2.0
+"""Changes of so many units of rounding end Newton's iteration."""
 FORGET = 0.5
 """What is left of a former level when the matrix is renewed: one choice of signs may be a lucky one."""
 GOLDEN = 0.6180339887498949
@@ -44,10 +49,28 @@ class Rounding(NamedTuple):
     of_slopes: jax.Array
     matters: jax.Array
     """Whether any of it comes near the tolerance. If not, large problems do not look at it in each step."""
+    largest: jax.Array
+    """Where it comes nearest, as a part of the tolerance of a step."""
+    c: jax.Array
+    """Where it was looked at,"""
+    rest: jax.Array
+    """and how many matrices from now on it need not be looked at, if it is far away."""
 
 
 def no_rounding(x: jax.Array) -> Rounding:
-    return Rounding(jnp.zeros_like(x), jnp.zeros_like(x), jnp.zeros((), bool))
+    """Before the first look: near, so that one will be taken."""
+    zero, one = jnp.zeros(()), jnp.ones(())
+    return Rounding(jnp.zeros_like(x), jnp.zeros_like(x), jnp.zeros((), bool), one, zero, zero)
+
+
+def is_far_away(former: Rounding, c: jax.Array) -> jax.Array:
+    """Whether rounding may be left alone for once. That of fd rows grows with c."""
+    growth = jnp.maximum(1.0, c / former.c)
+    return (former.rest > 0) & (growth * former.largest <= FAR_AWAY)
+
+
+def not_looked(former: Rounding) -> Rounding:
+    return former._replace(rest=former.rest - 1)
 
 
 def rounding_level(
@@ -61,8 +84,9 @@ def rounding_level(
     xdot: jax.Array,
     c: jax.Array,
     trial: jax.Array,
-) -> Rounding:
-    """The level for a matrix with these values. Signs are others at each trial."""
+) -> tuple[jax.Array, jax.Array]:
+    """The levels of constraints and of slopes for a matrix with these values. Signs are others at each
+    trial."""
     eps = jnp.finfo(x.dtype).eps
     size = jnp.abs(x)
     if problem.integrals is not None:  # F does not depend on them, only on their slopes
@@ -79,13 +103,15 @@ def rounding_level(
     is_fd = fd_rows(problem)
     of_constraints = moved(jnp.where(is_fd, 0.0, rows))
     of_slopes = moved(jnp.where(is_fd, rows, 0.0))
-    return Rounding(jnp.maximum(of_constraints, eps * size), of_slopes, jnp.ones((), bool))
+    return jnp.maximum(of_constraints, eps * size), of_slopes
 
 
-def keep_the_larger(former: Rounding, new: Rounding, c_ratio: jax.Array, weights: jax.Array) -> Rounding:
+def keep_the_larger(
+    former: Rounding, new: tuple[jax.Array, jax.Array], c: jax.Array, c_ratio: jax.Array, weights: jax.Array
+) -> Rounding:
     """Former levels are forgotten by and by; those of fd rows go with c."""
     smaller = FORGET * jnp.minimum(1.0, c_ratio)
-    of_constraints = jnp.maximum(new.of_constraints, FORGET * former.of_constraints)
-    of_slopes = jnp.maximum(new.of_slopes, smaller * former.of_slopes)
-    largest = jnp.max(jnp.maximum(of_constraints, of_slopes) * weights)
-    return Rounding(of_constraints, of_slopes, FLOOR * largest > NEAR)
+    of_constraints = jnp.maximum(new[0], FORGET * former.of_constraints)
+    of_slopes = jnp.maximum(new[1], smaller * former.of_slopes)
+    largest = FLOOR * jnp.max(jnp.maximum(of_constraints, of_slopes) * weights)
+    return Rounding(of_constraints, of_slopes, largest > NEAR, largest, c, jnp.full((), REST))

@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .coefficients import DIFFERENCES, MAX_ORDER
-from .newton import UNKNOWN_RATE
+from .decisions import IN_JAX, UNKNOWN_RATE
 from .rounding import FLOOR, LOOSEN, Rounding, no_rounding
 from .status import Status
-from .step import on_the_grid_of_time
 
 STRICTNESS = 60.0
 """Errors of single steps are kept so much below the tolerance at rtol = 1e-6, because they add up: the
@@ -141,7 +140,7 @@ def start_state(
     attempts: jax.Array | None = None,
 ) -> State:
     """Order one with a given step size: how a run starts, and restarts after an event."""
-    h = on_the_grid_of_time(jnp.asarray(h, float), jnp.asarray(t, float))
+    h = IN_JAX.on_the_grid_of_time(jnp.asarray(h, float), jnp.asarray(t, float))
     differences = jnp.zeros((DIFFERENCES, x.shape[0])).at[0].set(x).at[1].set(h * xdot)
     zero, count, no = jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
     matrix = Matrix(factors, zero, count, zero + UNKNOWN_RATE, no_rounding(x), ~no, no)

@@ -1,4 +1,5 @@
-"""One step of the multistep method: predict, correct (see `newton`), estimate, choose, rescale.
+"""One step of the multistep method: predict, correct (see `newton`), estimate, choose (see `decisions`),
+rescale.
 
 Notation as in `coefficients`. All functions are pure, take the order as a traced integer, and work on
 the whole vector at once; nothing depends on the problem.
@@ -14,26 +15,10 @@ import jax.numpy as jnp
 from .coefficients import DIFFERENCES, MAX_ORDER, PREDICT, SIGNED_BINOMIALS
 from .formula import Formula
 
-# A predicted gain is discounted, more so where the order would change: the estimates at the
-# neighbouring orders are less reliable than the one at hand (Shampine & Reichelt, section 2.2).
-CAUTION_LOWER, CAUTION_SAME, CAUTION_HIGHER = 1.3, 1.2, 1.4
-GROW_AT_LEAST = 1.2
-"""A smaller gain is not worth a factorization."""
-GROW_AT_MOST = 10.0
-SHRINK_AT_MOST = 0.2
-TINY = 1e-30
-
 
 class Prediction(NamedTuple):
     x: jax.Array
     xdot: jax.Array
-
-
-class Choice(NamedTuple):
-    """What the next step uses: its order and the ratio of its size to the present one."""
-
-    order: jax.Array
-    factor: jax.Array
 
 
 def weighted_norm(vector: jax.Array, weights: jax.Array) -> jax.Array:
@@ -55,60 +40,23 @@ def estimate(d: jax.Array, order: jax.Array, weights: jax.Array, formula: Formul
     return jnp.asarray(formula.error_constants)[order] * weighted_norm(d, weights)
 
 
-def choose(
+def neighbouring_errors(
     row: jax.Array,
     next_row: jax.Array,
     d: jax.Array,
     order: jax.Array,
-    error: jax.Array,
     weights: jax.Array,
     formula: Formula,
-    max_order: jax.Array,
-) -> Choice:
-    """Order and step size after an accepted step, from the errors at the neighbouring orders.
+) -> tuple[jax.Array, jax.Array]:
+    """Errors of the formulas of order k-1 and k+1 in units of the tolerance.
 
-    The errors of the formulas of order k-1 and k+1 would have been about D[k] and D[k+2], taken one
-    step later than they are stored: row = D[k] and next_row = D[k+1] are from before the step.
+    They would have been about D[k] and D[k+2], taken one step later than they are stored: row = D[k] and
+    next_row = D[k+1] are from before the step.
     """
     constants = jnp.asarray(formula.error_constants)
     below = constants[order - 1] * weighted_norm(row + d, weights)
     above = constants[jnp.minimum(order + 1, MAX_ORDER)] * weighted_norm(d - next_row, weights)
-
-    def gain(error: jax.Array, caution: float, exponent: jax.Array) -> jax.Array:
-        return 1.0 / (caution * jnp.maximum(error, TINY) ** (1.0 / exponent))
-
-    gains = jnp.stack(
-        [
-            jnp.where(order > 1, gain(below, CAUTION_LOWER, order), 0.0),
-            gain(error, CAUTION_SAME, order + 1),
-            jnp.where(order < max_order, gain(above, CAUTION_HIGHER, order + 2), 0.0),
-        ]
-    )
-    gains = jnp.where(jnp.isfinite(gains), gains, 0.0)
-    best = jnp.argmax(gains).astype(order.dtype)
-    worthwhile = gains[best] >= GROW_AT_LEAST
-    # An order that is lowered without a gain would only oscillate.
-    return Choice(
-        order=jnp.where(worthwhile, order + best - 1, order),
-        factor=jnp.where(worthwhile, jnp.minimum(gains[best], GROW_AT_MOST), 1.0),
-    )
-
-
-def shrink_factor(error: jax.Array, order: jax.Array) -> jax.Array:
-    """Ratio of step sizes after the error test has failed."""
-    factor = 1.0 / (CAUTION_SAME * error ** (1.0 / (order + 1)))
-    return jnp.clip(jnp.where(jnp.isfinite(factor), factor, SHRINK_AT_MOST), SHRINK_AT_MOST, 0.9)
-
-
-def on_the_grid_of_time(h: jax.Array, t: jax.Array) -> jax.Array:
-    """A step near to h for which t + h is exact, and t + 2h, and so on until |t| is four times what it is.
-
-    The formulas take steps for equal. Rounding of t would make them unequal, and x wrong by that times its
-    slope: late and fast solutions would not be smooth to their last digits.
-    """
-    coarse = 4.0 * jnp.abs(t)
-    rounded = (coarse + h) - coarse
-    return jnp.where(rounded > 0, rounded, h)
+    return below, above
 
 
 def basis(s: jax.Array) -> jax.Array:

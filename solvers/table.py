@@ -13,6 +13,7 @@ change the distances.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -62,10 +63,10 @@ def begin_again(
     return once(restart, begin, table)
 
 
-def once(condition: jax.Array, change: Callable[[jax.Array], jax.Array], table: jax.Array) -> jax.Array:
-    """change(table) under a condition. A loop of one turn works in place, where branches would copy."""
+def once(condition: jax.Array, change: Callable[[Any], Any], what: Any) -> Any:
+    """change(what) under a condition. A loop of one turn works in place, where branches would copy."""
     no = jnp.zeros((), bool)
-    return jax.lax.while_loop(lambda now: now[0], lambda now: (no, change(now[1])), (condition, table))[1]
+    return jax.lax.while_loop(lambda now: now[0], lambda now: (no, change(now[1])), (condition, what))[1]
 
 
 def advance_rows(table: jax.Array, d: jax.Array, order: jax.Array, accepted: jax.Array) -> jax.Array:

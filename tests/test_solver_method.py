@@ -10,11 +10,12 @@ import pytest
 from modia_py.solvers import Problem
 from modia_py.solvers.coefficients import DIFFERENCES, SIGNED_BINOMIALS
 from modia_py.solvers.compiled import pattern_of
+from modia_py.solvers.decisions import IN_JAX
 from modia_py.solvers.formula import FORMULAS
 from modia_py.solvers.jacobian import gather_tables, matrix_values
 from modia_py.solvers.linear_dense import DenseSolver
 from modia_py.solvers.newton import correct
-from modia_py.solvers.step import Prediction, interpolate, on_the_grid_of_time, predict, rescale
+from modia_py.solvers.step import Prediction, interpolate, predict, rescale
 from modia_py.solvers.table import LARGE, advance_rows, begin_again, move
 
 from .problems.testset import pendulum, robertson
@@ -165,7 +166,7 @@ def test_the_matrix_is_the_exact_jacobian():
 
 @pytest.mark.parametrize("t", [1.0, 40.84, -3e6, 1e11])
 def test_many_equal_steps_are_exact(t):
-    h = on_the_grid_of_time(jnp.asarray(1e-3 * max(abs(t), 1.0) / 7), jnp.asarray(t))
+    h = IN_JAX.on_the_grid_of_time(jnp.asarray(1e-3 * max(abs(t), 1.0) / 7), jnp.asarray(t))
     now = t
     for _ in range(100):
         assert (now + h) - now == h

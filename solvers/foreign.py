@@ -1,0 +1,110 @@
+"""Functions compiled by numba that XLA calls inside of compiled loops.
+
+XLA calls a foreign function with one pointer, to a frame of 64-bit words (`xla/ffi/api/c_api.h`, version
+0.x): pointers to the descriptions of arguments and results, whose words are, from the fourth on, the
+address of the data, the number of axes and the address of their lengths.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from llvmlite import ir
+from numba import carray, njit, types
+from numba.extending import intrinsic
+
+FRAME_WORDS = 15
+HANDLER = types.int64(types.CPointer(types.int64))
+"""What XLA calls: a function of the frame, which returns zero."""
+
+# Words of the frame, and of what it points to.
+_EXTENSION, _API, _ARGUMENTS, _RESULTS = 1, 2, 9, 14
+_METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
+_DATA, _LENGTHS = 3, 5
+
+
+def _typed_pointer(typing_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+pointer: Any = intrinsic(_typed_pointer)
+"""The pointer to an address."""
+
+
+@njit(inline="always")
+def words(address: int, count: int) -> Any:
+    return carray(pointer(address), count, np.int64)
+
+
+@njit(inline="always")
+def _described(frame: Any, of_results: bool, index: int) -> Any:
+    description = frame[_RESULTS] if of_results else frame[_ARGUMENTS]
+    return words(words(description, index + 1)[index], _LENGTHS + 1)
+
+
+@njit(inline="always")
+def argument(frame: Any, index: int) -> Any:
+    """A vector of numbers that is given."""
+    found = _described(frame, False, index)
+    return carray(pointer(found[_DATA]), words(found[_LENGTHS], 1)[0], np.float64)
+
+
+@njit(inline="always")
+def result(frame: Any, index: int) -> Any:
+    """A vector of numbers to be written."""
+    found = _described(frame, True, index)
+    return carray(pointer(found[_DATA]), words(found[_LENGTHS], 1)[0], np.float64)
+
+
+@njit(inline="always")
+def argument_matrix(frame: Any, index: int) -> Any:
+    found = _described(frame, False, index)
+    lengths = words(found[_LENGTHS], 2)
+    return carray(pointer(found[_DATA]), (lengths[0], lengths[1]), np.float64)
+
+
+@njit(inline="always")
+def result_matrix(frame: Any, index: int) -> Any:
+    found = _described(frame, True, index)
+    lengths = words(found[_LENGTHS], 2)
+    return carray(pointer(found[_DATA]), (lengths[0], lengths[1]), np.float64)
+
+
+@njit(inline="always")
+def asked_for_version(frame: Any) -> bool:
+    """XLA asks once for the version of its interface that is spoken here: its own, as long as it is 0.x."""
+    if frame[_EXTENSION] == 0:
+        return False
+    metadata = words(words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
+    version = words(frame[_API], _API_VERSION + 1)[_API_VERSION]
+    if version & 0xFFFFFFFF == 0:
+        metadata[_METADATA_VERSION] = version
+    return True
+
+
+def source_of(*files: str) -> str:
+    """A fingerprint of source files. What numba keeps on disk is told from other versions by the file a
+    function is in; where it calls functions of other files, their fingerprint has to be part of it."""
+    return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
+
+
+def register(handlers: Mapping[str, Any]) -> bool:
+    """Make XLA know functions by name; whether it takes them."""
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype = ctypes.py_object
+    capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    try:
+        for name, handler in handlers.items():
+            jax.ffi.register_ffi_target(name, capsule(handler.address, None, None), platform="cpu")
+    except RuntimeError:  # another version of the interface
+        return False
+    return True

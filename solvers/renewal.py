@@ -1,0 +1,78 @@
+"""A new iteration matrix: its values, its factors, whether they are good for anything, and how exactly it
+determines x."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .decisions import LARGE
+from .formula import Formula
+from .jacobian import Gather, matrix_and_probe
+from .linear import GOOD_ENOUGH, Factors, LinearSolver, probe_error
+from .problem import Problem
+from .rounding import Rounding, is_far_away, keep_the_larger, not_looked, rounding_level
+from .state import Settings, error_weights
+from .step import Prediction
+
+
+class Method(NamedTuple):
+    """What is fixed when the loop is compiled."""
+
+    problem: Problem
+    solver: LinearSolver
+    directions: int
+    formula: Formula
+    native: bool = False
+    """Whether vectors are worked on by native code; for CPUs only."""
+
+
+class Tables(NamedTuple):
+    """Large constant arrays, arguments of the compiled loop."""
+
+    gather: Gather
+    solver: Any
+
+
+class NewMatrix(NamedTuple):
+    factors: Factors
+    rounding: Rounding
+    usable: jax.Array
+    finite: jax.Array
+
+
+def new_matrix(
+    method: Method,
+    tables: Tables,
+    settings: Settings,
+    p: Any,
+    t: jax.Array,
+    at: Prediction,
+    c: jax.Array,
+    factors: Factors,
+    former: Rounding,
+    former_c: jax.Array,
+    attempts: jax.Array,
+) -> NewMatrix:
+    """The matrix at predicted values, with what is left of the former one."""
+    values, probe = matrix_and_probe(
+        method.problem, method.directions, tables.gather, t, at.x, at.xdot, p, c
+    )
+    finite = jnp.all(jnp.isfinite(values))
+    factors = method.solver.factor(tables.solver, values, factors)
+    error = probe_error(method.solver, tables.solver, factors, probe)
+
+    def look() -> Rounding:
+        new = rounding_level(
+            method.problem, method.solver, tables.solver, factors, tables.gather, values,
+            at.x, at.xdot, c, attempts,
+        )  # fmt: skip
+        return keep_the_larger(former, new, c, c / former_c, error_weights(at.x, settings))
+
+    if method.problem.size < LARGE:
+        rounding = look()
+    else:
+        rounding = jax.lax.cond(is_far_away(former, c), lambda: not_looked(former), look)
+    return NewMatrix(factors, rounding, finite & (error <= GOOD_ENOUGH), finite)

@@ -1,0 +1,255 @@
+"""The native loop does what the loop in JAX does: number by number, vector by vector, run by run."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from modia_py.solvers import Problem, Status, compiled, solve
+from modia_py.solvers.coefficients import DIFFERENCES
+from modia_py.solvers.decisions import IN_JAX, Found, Limits, Position
+from modia_py.solvers.formula import NDF
+from modia_py.solvers.native_layout import LIMITS, NUMBERS, at, limit_at
+from modia_py.solvers.rounding import no_rounding
+from modia_py.solvers.state import Settings, beyond_tolerance, error_weights
+from modia_py.solvers.step import neighbouring_errors, predict
+from modia_py.solvers.table import move
+
+kernels = pytest.importorskip("modia_py.solvers.native_kernels")
+
+RTOL, STRICTNESS, H = 1e-5, 60.0, 1 / 128
+
+
+# Decisions ----------------------------------------------------------------------------------------------
+
+positive = st.floats(1e-12, 1e12)
+flag = st.booleans()
+
+
+def as_numpy(values):
+    """numpy's truth values: ~True of Python is -2."""
+    return tuple(np.bool_(value) if isinstance(value, bool) else value for value in values)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.tuples(st.floats(0, 10), st.floats(1e-9, 1), st.integers(1, 5), st.integers(0, 9), st.integers(0, 3),
+              st.integers(0, 50), st.floats(0, 10), st.just(0), st.integers(0, 60), st.floats(0.01, 0.95),
+              flag, flag),
+    st.tuples(flag, flag, flag, flag, flag, st.integers(1, 4), st.floats(0.01, 0.95), positive, positive,
+              positive),
+    st.integers(1, 5),
+    flag,
+)  # fmt: skip
+def test_numba_and_jax_decide_alike(position, found, max_order, keeps_pivots):
+    now = Position(*as_numpy(position))
+    now = now._replace(order=min(now.order, max_order))
+    found = Found(now.t + now.h, *as_numpy(found))
+    limits = Limits(10.5, 0.7, 40, max_order)
+    traced = IN_JAX.decide(
+        Position(*map(jnp.asarray, now)), Found(*map(jnp.asarray, found)), limits, np.bool_(keeps_pivots)
+    )
+    native = kernels._decide(now, found, limits, keeps_pivots)
+    for mine, others in zip((*native.next, *native[1:]), (*traced.next, *traced[1:]), strict=True):
+        assert float(mine) == pytest.approx(float(others), rel=1e-12)
+    work = (
+        kernels._work(found, native.accepted),
+        IN_JAX.work(Found(*map(jnp.asarray, found)), traced.accepted),
+    )
+    assert [int(mine) for mine in work[0]] == [int(others) for others in work[1]]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.one_of(positive, st.just(np.nan), st.just(np.inf)), positive, st.integers(0, 3),
+    st.floats(0.01, 0.95), flag, st.floats(0, 1), flag,
+)  # fmt: skip
+def test_numba_and_jax_judge_alike(size, before, iteration, rate, strict, rounding, may_stagnate):
+    given_numbers = size, before, iteration, rate, *as_numpy((strict, rounding, may_stagnate)), 0.1
+    native = kernels._judge(*given_numbers)
+    traced = IN_JAX.judge_iteration(*map(jnp.asarray, given_numbers))
+    np.testing.assert_allclose(np.array(native, float), np.array([*map(float, traced)]), rtol=1e-12)
+
+
+# Vectors ------------------------------------------------------------------------------------------------
+
+
+def vectors(order: int, n: int = 700, h: float = H):
+    """A table with decreasing rows, and the numbers of a run at this order, as the kernels want them."""
+    random = np.random.default_rng(order)
+    table = random.normal(size=(DIFFERENCES, n)) * 0.1 ** np.arange(DIFFERENCES)[:, None]
+    atol = 10.0 ** random.uniform(-9, -6, n)
+    numbers, limits = np.zeros(len(NUMBERS)), np.zeros(len(LIMITS))
+    for name, value in {"h": h, "order": order, "matrix_c": h / NDF.leading[order], "rate": 0.01}.items():
+        numbers[at(name)] = value
+    known = {"t_end": 1e3, "max_step": 1e3, "max_steps": 1e3, "max_order": 5, "rtol": RTOL,
+             "strictness": STRICTNESS, "smallest_rate": 0.01}  # fmt: skip
+    for name, value in known.items():
+        limits[limit_at(name)] = value
+    limits[limit_at("leading_0") :][:6] = NDF.leading
+    limits[limit_at("error_constant_0") :] = NDF.error_constants
+    return table, atol, numbers, limits
+
+
+def settings_with(atol) -> Settings:
+    return Settings(1e3, RTOL, jnp.asarray(atol), STRICTNESS, 1e3, 1000, 5)
+
+
+def begun(order: int):
+    table, atol, numbers, limits = vectors(order)
+    x, slope, w = (np.empty(table.shape[1]) for _ in range(3))
+    kernels.begin(table, atol, numbers, limits, x, slope, w)
+    return table, atol, numbers, limits, x, slope, w
+
+
+@pytest.mark.parametrize("order", [1, 2, 5])
+def test_predictions_and_weights(order):
+    table, atol, _, _, x, slope, w = begun(order)
+    expected = predict(jnp.asarray(table), order, H)
+    np.testing.assert_allclose(x, expected.x, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(slope, expected.xdot, rtol=1e-11, atol=1e-12)
+    np.testing.assert_allclose(w, error_weights(jnp.asarray(table[0]), settings_with(atol)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("order", [1, 3, 5])
+@pytest.mark.parametrize(("size", "may_grow"), [(1e-4, True), (1e-4, False), (1e3, True), (np.nan, False)])
+def test_the_table_after_an_attempt(order, size, may_grow):
+    """Accepted with a growing step, accepted, rejected, not finite."""
+    table, atol, numbers, limits, x, slope, w = begun(order)
+    n = table.shape[1]
+    numbers[at("equal_steps")] = order if may_grow else 0
+    delta = size * np.random.default_rng(1).uniform(0.1, 1, n) / w
+    d, xdot, before = np.empty(n), np.zeros(n), table.copy()
+    kernels.iterate(delta, limits, w, d, x, slope, numbers)
+    expected_xdot = predict(jnp.asarray(before), order, H).xdot + d / numbers[at("c")]
+    assert numbers[at("finite")] == np.isfinite(size)
+    weights = w.copy()
+    kernels.finish(d, limits, atol, table, w, x, slope, xdot, numbers)
+    accepted = numbers[at("accepted")] == 1
+    assert accepted == (size < 0.01)
+    new_order, factor = int(numbers[at("order")]), numbers[at("h")] / H
+    assert (factor > 1) == (accepted and may_grow)
+    moved = move(
+        jnp.asarray(before), jnp.asarray(d), *map(jnp.asarray, (order, accepted, new_order, factor))
+    )
+    np.testing.assert_allclose(
+        table[: new_order + 1], moved[: new_order + 1], rtol=1e-9, atol=1e-13
+    )  # rows above mean nothing
+    expected = predict(moved, new_order, numbers[at("h")])
+    np.testing.assert_allclose(x, expected.x, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(slope, expected.xdot, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(xdot, expected_xdot if accepted else np.zeros(n), rtol=1e-11, atol=1e-11)
+    if accepted:
+        found = kernels._neighbours(before[order], before[order + 1], d, weights)
+        wanted = neighbouring_errors(
+            before[order], before[order + 1], d, jnp.asarray(order), weights, NDF
+        )  # fmt: skip
+        constants = NDF.error_constants[order - 1], NDF.error_constants[min(order + 1, 5)]
+        np.testing.assert_allclose(np.multiply(found, constants), wanted, rtol=1e-12)
+
+
+def test_weights_where_rounding_matters():
+    table, atol, numbers, limits, *_, w = begun(3)
+    random = np.random.default_rng(4)
+    constraints, slopes = 10.0 ** random.uniform(-12, -6, (2, len(w)))
+    kernels.weigh(table, atol, constraints, slopes, limits, w, numbers)
+    levels = no_rounding(jnp.zeros(len(w)))._replace(of_constraints=constraints, of_slopes=slopes)
+    x, asked = jnp.asarray(table[0]), settings_with(atol)
+    np.testing.assert_allclose(w, error_weights(x, asked, levels), rtol=1e-13)
+    excess = np.asarray(beyond_tolerance(x, asked, levels))
+    assert numbers[at("limited_element_now")] == np.argmax(excess)
+    assert bool(numbers[at("limited")]) == (excess.max() > 1)
+    assert numbers[at("inevitable")] == pytest.approx(np.max(constraints * w))
+
+
+# Runs ---------------------------------------------------------------------------------------------------
+
+
+def rod(n: int, crossings=None) -> Problem:
+    """Nonlinear heat conduction with an algebraic end, index 1."""
+
+    def residual(t, x, xdot, p):
+        flow = (1 + p * (x[1:] + x[:-1])) * (x[1:] - x[:-1]) * n
+        inner = xdot[1:-1] - (flow[1:] - flow[:-1]) * n
+        return jnp.concatenate([(x[0] - jnp.sin(5 * t))[None], inner, (x[-1])[None]])
+
+    flags = np.ones(n, bool)
+    flags[[0, -1]] = False
+    return Problem(residual, n, flags, crossings=crossings)
+
+
+@pytest.fixture
+def in_jax(monkeypatch):
+    """What is compiled from now on runs in JAX."""
+
+    def switch():
+        monkeypatch.setattr(compiled, "is_available", lambda: False)
+
+    return switch
+
+
+def run(problem, **options):
+    x0 = np.zeros(problem.size)
+    return solve(problem, 0.0, 1.0, x0, p=0.2, atol=1e-8, **options)
+
+
+@pytest.mark.parametrize("linear_solver", ["band", "klu", "superlu"])
+def test_runs_agree(linear_solver, in_jax):
+    times = np.linspace(0, 1, 21)
+    native = run(rod(60), times=times, linear_solver=linear_solver)
+    in_jax()
+    traced = run(rod(60), times=times, linear_solver=linear_solver)
+    assert native.success
+    assert traced.success
+    np.testing.assert_allclose(native.x, traced.x, atol=2e-7)
+    mine, others = native.statistics, traced.statistics
+    assert mine.steps == pytest.approx(others.steps, rel=0.1)
+    assert mine.steps == sum(mine.order_histogram)
+    assert mine.factorizations == pytest.approx(others.factorizations, rel=0.3)
+
+
+def test_output_at_steps_and_chunks_of_attempts_change_nothing():
+    at_times = run(rod(60), times=[1.0])
+    at_steps = run(rod(60))
+    assert at_steps.statistics.steps == at_times.statistics.steps == len(at_steps.t) - 1
+    np.testing.assert_array_equal(at_steps.x[-1], at_times.x[-1])
+    few = run(rod(60), max_steps=30)
+    assert few.status == Status.MAX_STEPS
+    np.testing.assert_array_equal(few.x, at_steps.x[: len(few.t)])
+
+
+def test_crossings_are_found():
+    def middle(t, x, xdot, p):
+        return (x[30] - 0.1)[None]
+
+    found = run(rod(60, middle))
+    assert found.status == Status.CROSSING
+    assert found.x_last[30] == pytest.approx(0.1, abs=1e-12)
+    reference = run(rod(60), times=[found.t_last])
+    assert reference.x[0, 30] == pytest.approx(0.1, abs=1e-6)
+
+
+def test_a_wall_is_a_status_with_what_was_computed_before():
+    """dT/dt = T^2 in each cell: infinite at t = 1."""
+    problem = Problem(lambda t, x, xdot, p: xdot - x**2, 50, 50)
+    found = solve(problem, 0.0, 2.0, np.ones(50), linear_solver="band")
+    assert found.status.failed
+    assert found.t_last == pytest.approx(1.0, abs=1e-3)
+    assert len(found.t) > 10
+
+
+def test_a_kink_restarts_and_is_passed():
+    """An algebraic variable changes branch: x[0] follows |sin|, the others follow it."""
+
+    def residual(t, x, xdot, p):
+        return jnp.concatenate([(x[0] - jnp.abs(jnp.sin(6 * t)))[None], xdot[1:] + 50 * (x[1:] - x[:-1])])
+
+    flags = np.ones(50, bool)
+    flags[0] = False
+    found = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-6, times=[2.0])
+    finer = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-9, times=[2.0])
+    assert found.success
+    np.testing.assert_allclose(found.x, finer.x, atol=1e-4)
