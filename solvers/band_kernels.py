@@ -82,23 +82,26 @@ def _asked_for_version(frame: Any) -> bool:
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
-def factorize(band: Any, multipliers: Any, swaps: Any, sizes: Any, lower: int, upper: int) -> bool:
+def factorize(band: Any, multipliers: Any, swaps: Any, units: Any, lower: int, upper: int) -> bool:
     """LU in place; whether rows were swapped. A pivot that is zero leaves infinities and NaN behind."""
     n, swapped = band.shape[0], False
     for i in range(n):
-        sizes[i] = np.max(np.abs(band[i]))
+        size = 0.0
+        for column in range(lower + upper + 1):
+            size = max(size, abs(band[i, column]))
+        units[i] = 1.0 / size
     for i in range(n):
         reach = min(lower, n - 1 - i)
-        largest, at = abs(band[i, lower]) / sizes[i], i
+        largest, at = abs(band[i, lower]) * units[i], i
         limit = largest
         for m in range(1, reach + 1):
-            size = abs(band[i + m, lower - m]) / sizes[i + m]
+            size = abs(band[i + m, lower - m]) * units[i + m]
             if size > largest:
                 largest, at = size, i + m
         width = upper
         if limit < SMALL_PIVOT * largest:
             swapped = True
-            sizes[i], sizes[at] = sizes[at], sizes[i]
+            units[i], units[at] = units[at], units[i]
             for column in range(upper + lower + 1):
                 other = column - (at - i)
                 kept = band[i, lower + column]
@@ -126,10 +129,8 @@ def factorize(band: Any, multipliers: Any, swaps: Any, sizes: Any, lower: int, u
 def _eliminate(
     i: int, pivot: float, size: float, diagonal: Any, above: Any, below: Any, factors: Any
 ) -> tuple[bool, float, float]:
-    """Take column i out of row i + 1; whether without a swap, pivot and size of that row.
-
-    The diagonals are seen from the end where elimination began.
-    """
+    """Take column i out of row i + 1, seen from the end where elimination began; whether row i may stay
+    where it is, and pivot and size of the next one."""
     forward, inverse, backward = factors
     next_size = max(abs(below[i]), abs(diagonal[i + 1]), abs(above[i + 1]))
     kept = abs(pivot) * next_size >= SMALL_PIVOT * abs(below[i]) * size
@@ -218,11 +219,13 @@ def solve_in_place(
         for m in range(1, min(lower, n - 1 - i) + 1):
             y[i + m] -= multipliers[i, m - 1] * y[i]
     width = upper + lower if swapped else upper
+    last = 0.0
     for i in range(n - 1, -1, -1):
         total = y[i] * band[i, lower]
-        for column in range(min(width, n - 1 - i), 0, -1):
+        for column in range(min(width, n - 1 - i), 1, -1):
             total -= band[i, lower + column] * y[i + column]
-        y[i] = 0.0 if abs(total) < TINY else total
+        total = total - band[i, lower + 1] * last if width > 0 else total
+        y[i] = last = 0.0 if abs(total) < TINY else total
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
@@ -262,26 +265,23 @@ def _factor(layout: Any, values: Any) -> int:
     """What the factors are."""
     n, lower, upper, slots = layout[_N], layout[_LOWER], layout[_UPPER], _words(layout[_SLOTS], len(values))
     band = carray(_pointer(layout[_BAND]), (n, 2 * lower + upper + 1), np.float64)
-    flat = band.reshape(-1)
-    if layout[_THREE]:
+    flat, three = band.reshape(-1), layout[_THREE]
+    if three:
         entries = values
-        if layout[_THREE] == 1:
+        if three == 1:
             entries = _numbers(layout[_ENTRIES], 3 * n - 2)
             for k in range(len(slots)):
                 entries[slots[k]] = values[k]
         twisted = carray(_pointer(layout[_TWISTED]), (3, n), np.float64)
         if factorize_twisted(entries, twisted[0], twisted[1], twisted[2]):
             return TWISTED
-        flat[:] = 0.0
-        for k in range(len(entries)):
-            flat[k + (k + 1) // 3 + 1] = entries[k]
-    else:
-        flat[:] = 0.0
-        for k in range(len(slots)):
-            flat[slots[k]] = values[k]
+    flat[:] = 0.0
+    for k in range(len(slots)):
+        slot = slots[k]
+        flat[slot + (slot + 1) // 3 + 1 if three else slot] = values[k]
     multipliers = carray(_pointer(layout[_MULTIPLIERS]), (n, lower), np.float64)
-    swaps, sizes = _words(layout[_SWAPS], n), _numbers(layout[_VECTOR], n)
-    return SWAPPED if factorize(band, multipliers, swaps, sizes, lower, upper) else PLAIN
+    swaps, units = _words(layout[_SWAPS], n), _numbers(layout[_VECTOR], n)
+    return SWAPPED if factorize(band, multipliers, swaps, units, lower, upper) else PLAIN
 
 
 @njit(error_model="numpy")

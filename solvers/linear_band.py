@@ -83,15 +83,18 @@ class BandSolver:
             )
         self._targets = targets
         n, lower, upper = pattern.size, order.lower, order.upper
+        three = n > 2 and max(lower, upper) <= 1  # a diagonal that is absent is one of zeros
+        if three:
+            lower = upper = 1
         width = 2 * lower + upper + 1
         row = _places(order.rows)[pattern.rows]
         column = _places(order.columns)[pattern.columns]
-        three = lower == 1 and upper == 1 and n > 2
         self._slots = 2 * row + column if three else row * width + (column - row + lower)
         as_they_come = three and np.array_equal(self._slots, np.arange(3 * n - 2))
         self._band, self._multipliers = np.zeros((n, width)), np.zeros((n, lower))
         self._swaps, self._kind = np.zeros(n, np.int64), np.zeros(1, np.int64)
         self._order, self._vector = order, np.zeros(n)
+        self._band_pivots = self._band[:, lower]
         self._entries, self._twisted = np.zeros(3 * n), np.zeros((3, n))
         addresses = [
             array.ctypes.data
@@ -106,7 +109,7 @@ class BandSolver:
         from .band_kernels import TWISTED
 
         factors = jax.block_until_ready(self._factor(self.tables, values, jnp.zeros((), jnp.int64)))
-        inverse_pivots = self._twisted[1] if self._kind[0] == TWISTED else self._band[:, self._order.lower]
+        inverse_pivots = self._twisted[1] if self._kind[0] == TWISTED else self._band_pivots
         if not np.all(np.isfinite(inverse_pivots)):
             raise SingularMatrix("The iteration matrix is singular.")
         return factors
