@@ -6,6 +6,10 @@ the pivot at hand is small against the column, each entry in units of its row (r
 units of their own), so that a diagonally dominant matrix keeps its band and its order. Rows of U are
 divided by their pivot: each element of a solve then waits for one multiplication only.
 
+Three diagonals are eliminated from both ends at once and meet in the middle (twisted factorization, "burn
+at both ends"): what such a loop costs is waiting for the element before, and two loops wait at the same
+time. Where one of these pivots is small, the matrix is treated as any other band.
+
 XLA calls a foreign function with one pointer, to a frame of 64-bit words (`xla/ffi/api/c_api.h`, version
 0.x): pointers to the descriptions of arguments and results, whose fourth word is the address of the data.
 Everything compiled by numba is in this file: its cache notices changes of this file only.
@@ -26,8 +30,11 @@ SMALL_PIVOT = 0.1
 TINY = 1e-280
 """Less is zero. A solution that decays along a chain would end in numbers so small that processors take a
 hundred times as long for each, and rounding keeps them from ever becoming zero."""
-STRETCH = 64
+STRETCH: Any = np.uint64(64)
 """Elements between two looks: each waits for the one before it, and longer for a look."""
+
+ZERO: Any = np.uint64(0)
+ONE: Any = np.uint64(1)
 
 # Words of the frame, and of what it points to.
 _EXTENSION, _API, _ARGUMENTS, _RESULTS = 1, 2, 9, 14
@@ -75,23 +82,26 @@ def _asked_for_version(frame: Any) -> bool:
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
-def factorize(band: Any, multipliers: Any, swaps: Any, sizes: Any, lower: int, upper: int) -> bool:
+def factorize(band: Any, multipliers: Any, swaps: Any, units: Any, lower: int, upper: int) -> bool:
     """LU in place; whether rows were swapped. A pivot that is zero leaves infinities and NaN behind."""
     n, swapped = band.shape[0], False
     for i in range(n):
-        sizes[i] = np.max(np.abs(band[i]))
+        size = 0.0
+        for column in range(lower + upper + 1):
+            size = max(size, abs(band[i, column]))
+        units[i] = 1.0 / size
     for i in range(n):
         reach = min(lower, n - 1 - i)
-        largest, at = abs(band[i, lower]) / sizes[i], i
+        largest, at = abs(band[i, lower]) * units[i], i
         limit = largest
         for m in range(1, reach + 1):
-            size = abs(band[i + m, lower - m]) / sizes[i + m]
+            size = abs(band[i + m, lower - m]) * units[i + m]
             if size > largest:
                 largest, at = size, i + m
         width = upper
         if limit < SMALL_PIVOT * largest:
             swapped = True
-            sizes[i], sizes[at] = sizes[at], sizes[i]
+            units[i], units[at] = units[at], units[i]
             for column in range(upper + lower + 1):
                 other = column - (at - i)
                 kept = band[i, lower + column]
@@ -116,24 +126,83 @@ def factorize(band: Any, multipliers: Any, swaps: Any, sizes: Any, lower: int, u
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
-def factorize_tridiagonal(band: Any, multipliers: Any) -> bool:
-    """The same for one diagonal on either side; False where a row would have to be swapped."""
-    n = band.shape[0]
-    diagonal, size = band[0, 1], max(abs(band[0, 1]), abs(band[0, 2]))
-    for i in range(n - 1):
-        below = band[i + 1, 0]
-        next_size = max(abs(below), abs(band[i + 1, 1]), abs(band[i + 1, 2]))
-        if not abs(diagonal) * next_size >= SMALL_PIVOT * abs(below) * size:
+def _eliminate(
+    i: int, pivot: float, size: float, diagonal: Any, above: Any, below: Any, factors: Any
+) -> tuple[bool, float, float]:
+    """Take column i out of row i + 1, seen from the end where elimination began; whether row i may stay
+    where it is, and pivot and size of the next one."""
+    forward, inverse, backward = factors
+    next_size = max(abs(below[i]), abs(diagonal[i + 1]), abs(above[i + 1]))
+    kept = abs(pivot) * next_size >= SMALL_PIVOT * abs(below[i]) * size
+    reciprocal = 1.0 / pivot
+    ratio = above[i] * reciprocal
+    next_pivot = diagonal[i + 1] - below[i] * ratio
+    forward[i], inverse[i], backward[i] = below[i] * reciprocal, reciprocal, ratio
+    return kept, next_pivot, next_size
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def factorize_twisted(entries: Any, forward: Any, inverse: Any, backward: Any) -> bool:
+    """LU of three diagonals, n > 2, from both ends to the row n // 2; False where a row should be swapped.
+
+    In the order of elimination the matrix is (1 + F) D (1 + B): forward[i] is the entry of F in column i,
+    inverse[i] is 1 / D[i], and backward[i] is the entry of B in row i.
+    """
+    n = len(inverse)
+    middle = n // 2
+    diagonal, above, below = entries[0::3], entries[1::3], entries[2::3]
+    up_diagonal, up_above, up_below = diagonal[::-1], below[::-1], above[::-1]
+    factors, up_factors = (forward, inverse, backward), (forward[::-1], inverse[::-1], backward[::-1])
+    pivot, size = diagonal[0], max(abs(diagonal[0]), abs(above[0]))
+    up_pivot, up_size = up_diagonal[0], max(abs(up_diagonal[0]), abs(up_above[0]))
+    for i in range((n - 1) // 2):
+        kept, pivot, size = _eliminate(i, pivot, size, diagonal, above, below, factors)
+        up_kept, up_pivot, up_size = _eliminate(
+            i, up_pivot, up_size, up_diagonal, up_above, up_below, up_factors
+        )
+        if not (kept and up_kept):
             return False
-        size = next_size
-        inverse = 1.0 / diagonal
-        band[i, 1] = inverse
-        factor = below * inverse
-        multipliers[i, 0] = factor
-        diagonal = band[i + 1, 1] - factor * band[i, 2]
-        band[i, 2] *= inverse
-    band[n - 1, 1] = 1.0 / diagonal
+    if n % 2 == 0:
+        kept, pivot, size = _eliminate(middle - 1, pivot, size, diagonal, above, below, factors)
+        if not kept:
+            return False
+    inverse[middle] = 1.0 / (pivot - above[middle] * backward[middle + 1])
     return True
+
+
+@njit(fastmath={"contract"}, error_model="numpy")
+def solve_twisted(forward: Any, inverse: Any, backward: Any, b: Any, x: Any) -> None:
+    """From both ends to the middle and back; x may be b. With `forward` and `backward` exchanged, the
+    transposed matrix. Indices are unsigned: others are taken for ones that may count from the end."""
+    last = np.uint64(len(inverse)) - ONE
+    pairs, middle = last >> ONE, (last + ONE) >> ONE
+    down, up, down_factor, up_factor = 0.0, 0.0, 0.0, 0.0
+    for start in range(ZERO, pairs, STRETCH):
+        for i in range(start, min(start + STRETCH, pairs)):
+            j = last - i
+            down = b[i] - down_factor * down
+            up = b[j] - up_factor * up
+            x[i], x[j] = down * inverse[i], up * inverse[j]
+            down_factor, up_factor = forward[i], forward[j]
+        down = 0.0 if abs(down) < TINY else down
+        up = 0.0 if abs(up) < TINY else up
+    if pairs < middle:
+        down = b[pairs] - down_factor * down
+        x[pairs] = down * inverse[pairs]
+        down_factor = forward[pairs]
+    up = (b[middle] - down_factor * down - up_factor * up) * inverse[middle]
+    x[middle] = down = up
+    if pairs < middle:
+        x[pairs] = down = x[pairs] - backward[pairs] * up
+    for start in range(ZERO, pairs, STRETCH):
+        for back in range(start, min(start + STRETCH, pairs)):
+            i = pairs - ONE - back
+            j = last - i
+            down = x[i] - backward[i] * down
+            up = x[j] - backward[j] * up
+            x[i], x[j] = down, up
+        down = 0.0 if abs(down) < TINY else down
+        up = 0.0 if abs(up) < TINY else up
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
@@ -141,21 +210,6 @@ def solve_in_place(
     band: Any, multipliers: Any, swaps: Any, lower: int, upper: int, swapped: bool, y: Any
 ) -> None:
     n = band.shape[0]
-    if lower == 1 and upper == 1 and not swapped:
-        last = y[0]
-        for start in range(1, n, STRETCH):
-            for i in range(start, min(start + STRETCH, n)):
-                last = y[i] - multipliers[i - 1, 0] * last
-                y[i] = last
-            last = 0.0 if abs(last) < TINY else last
-        last = y[n - 1] * band[n - 1, 1]
-        y[n - 1] = last
-        for start in range(n - 2, -1, -STRETCH):
-            for i in range(start, max(start - STRETCH, -1), -1):
-                last = y[i] * band[i, 1] - band[i, 2] * last
-                y[i] = last
-            last = 0.0 if abs(last) < TINY else last
-        return
     for i in range(n):
         if swapped:
             at = swaps[i]
@@ -165,11 +219,13 @@ def solve_in_place(
         for m in range(1, min(lower, n - 1 - i) + 1):
             y[i + m] -= multipliers[i, m - 1] * y[i]
     width = upper + lower if swapped else upper
+    last = 0.0
     for i in range(n - 1, -1, -1):
         total = y[i] * band[i, lower]
-        for column in range(min(width, n - 1 - i), 0, -1):
+        for column in range(min(width, n - 1 - i), 1, -1):
             total -= band[i, lower + column] * y[i + column]
-        y[i] = 0.0 if abs(total) < TINY else total
+        total = total - band[i, lower + 1] * last if width > 0 else total
+        y[i] = last = 0.0 if abs(total) < TINY else total
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
@@ -192,56 +248,77 @@ def solve_transposed_in_place(
             y[i], y[at] = y[at], y[i]
 
 
+_LAYOUT = 16
+_N, _LOWER, _UPPER, _COUNT, _REORDERED, _THREE, _BAND, _MULTIPLIERS = range(8)
+_SWAPS, _KIND, _SLOTS, _ROWS, _COLUMNS, _VECTOR, _ENTRIES, _TWISTED = range(8, _LAYOUT)
+"""Words of the layout: size and diagonals besides the main one; number of values; whether rows or columns
+are in another order; whether there are three diagonals (2: and the values are all their entries, by rows).
+Addresses: of a band, its multipliers and swapped rows; of what the factors are; of the place of each value;
+of the order of rows and columns; of a vector; of the entries of three diagonals and of their factors."""
+
+TWISTED, PLAIN, SWAPPED = 0, 1, 2
+"""What the last factors are: of three diagonals from both ends, of a band, of a band with swapped rows."""
+
+
 @njit(error_model="numpy")
-def fill_and_factorize(
-    values: Any, slots: Any, band: Any, multipliers: Any, swaps: Any, sizes: Any, lower: int, upper: int
-) -> bool:
-    """Whether rows were swapped."""
-    flat = band.reshape(-1)
+def _factor(layout: Any, values: Any) -> int:
+    """What the factors are."""
+    n, lower, upper, slots = layout[_N], layout[_LOWER], layout[_UPPER], _words(layout[_SLOTS], len(values))
+    band = carray(_pointer(layout[_BAND]), (n, 2 * lower + upper + 1), np.float64)
+    flat, three = band.reshape(-1), layout[_THREE]
+    if three:
+        entries = values
+        if three == 1:
+            entries = _numbers(layout[_ENTRIES], 3 * n - 2)
+            for k in range(len(slots)):
+                entries[slots[k]] = values[k]
+        twisted = carray(_pointer(layout[_TWISTED]), (3, n), np.float64)
+        if factorize_twisted(entries, twisted[0], twisted[1], twisted[2]):
+            return TWISTED
     flat[:] = 0.0
-    for entry in range(len(slots)):
-        flat[slots[entry]] = values[entry]
-    if lower == 1 and upper == 1:
-        if factorize_tridiagonal(band, multipliers):
-            return False
-        flat[:] = 0.0
-        for entry in range(len(slots)):
-            flat[slots[entry]] = values[entry]
-    return factorize(band, multipliers, swaps, sizes, lower, upper)
+    for k in range(len(slots)):
+        slot = slots[k]
+        flat[slot + (slot + 1) // 3 + 1 if three else slot] = values[k]
+    multipliers = carray(_pointer(layout[_MULTIPLIERS]), (n, lower), np.float64)
+    swaps, units = _words(layout[_SWAPS], n), _numbers(layout[_VECTOR], n)
+    return SWAPPED if factorize(band, multipliers, swaps, units, lower, upper) else PLAIN
+
+
+@njit(error_model="numpy")
+def _solve_ordered(layout: Any, transposed: bool, b: Any, x: Any) -> None:
+    """Rows and columns in the order of the factors; x may be b."""
+    n, lower, upper, kind = layout[_N], layout[_LOWER], layout[_UPPER], _words(layout[_KIND], 1)[0]
+    if kind == TWISTED:
+        twisted = carray(_pointer(layout[_TWISTED]), (3, n), np.float64)
+        solve_twisted(twisted[2 * transposed], twisted[1], twisted[2 - 2 * transposed], b, x)
+        return
+    band = carray(_pointer(layout[_BAND]), (n, 2 * lower + upper + 1), np.float64)
+    multipliers = carray(_pointer(layout[_MULTIPLIERS]), (n, lower), np.float64)
+    swaps, swapped = _words(layout[_SWAPS], n), kind == SWAPPED
+    for i in range(n):
+        x[i] = b[i]
+    if transposed:
+        solve_transposed_in_place(band, multipliers, swaps, lower, upper, swapped, x)
+    else:
+        solve_in_place(band, multipliers, swaps, lower, upper, swapped, x)
 
 
 @njit(error_model="numpy")
 def _solve(arguments: int, results: int, transposed: bool) -> None:
     """Arguments: layout, number of the factorization, right-hand side. Result: the solution."""
-    layout = _words(_data(arguments, 0), LAYOUT_WORDS)
-    n, lower, upper = layout[0], layout[1], layout[2]
-    band = carray(_pointer(layout[3]), (n, 2 * lower + upper + 1), np.float64)
-    multipliers = carray(_pointer(layout[4]), (n, lower), np.float64)
-    swaps, swapped = _words(layout[5], n), _words(layout[6], 1)[0] != 0
+    layout = _words(_data(arguments, 0), _LAYOUT)
+    n = layout[_N]
     b, x = _numbers(_data(arguments, 2), n), _numbers(_data(results, 0), n)
-    if layout[10] == 0:
-        for i in range(n):
-            x[i] = b[i]
-        if transposed:
-            solve_transposed_in_place(band, multipliers, swaps, lower, upper, swapped, x)
-        else:
-            solve_in_place(band, multipliers, swaps, lower, upper, swapped, x)
+    if not layout[_REORDERED]:
+        _solve_ordered(layout, transposed, b, x)
         return
-    rows, columns, y = _words(layout[8], n), _words(layout[9], n), _numbers(layout[11], n)
+    rows, columns, y = _words(layout[_ROWS], n), _words(layout[_COLUMNS], n), _numbers(layout[_VECTOR], n)
     before, after = (columns, rows) if transposed else (rows, columns)
     for i in range(n):
         y[i] = b[before[i]]
-    if transposed:
-        solve_transposed_in_place(band, multipliers, swaps, lower, upper, swapped, y)
-    else:
-        solve_in_place(band, multipliers, swaps, lower, upper, swapped, y)
+    _solve_ordered(layout, transposed, y, y)
     for i in range(n):
         x[after[i]] = y[i]
-
-
-LAYOUT_WORDS = 13
-"""n, lower, upper; addresses of band, multipliers, swaps, whether rows were swapped, slots, order of the
-rows, order of the columns; whether they are in another order; address of a vector; number of entries."""
 
 
 @cfunc(types.int64(types.CPointer(types.int64)), cache=True)
@@ -251,14 +328,8 @@ def factor_handler(frame_pointer: Any) -> int:
     if _asked_for_version(frame):
         return 0
     arguments, results = frame[_ARGUMENTS], frame[_RESULTS]
-    layout = _words(_data(arguments, 0), LAYOUT_WORDS)
-    n, lower, upper, entries = layout[0], layout[1], layout[2], layout[12]
-    band = carray(_pointer(layout[3]), (n, 2 * lower + upper + 1), np.float64)
-    multipliers = carray(_pointer(layout[4]), (n, lower), np.float64)
-    values, slots = _numbers(_data(arguments, 1), entries), _words(layout[7], entries)
-    swaps, sizes = _words(layout[5], n), _numbers(layout[11], n)
-    swapped = fill_and_factorize(values, slots, band, multipliers, swaps, sizes, lower, upper)
-    _words(layout[6], 1)[0] = 1 if swapped else 0
+    layout = _words(_data(arguments, 0), _LAYOUT)
+    _words(layout[_KIND], 1)[0] = _factor(layout, _numbers(_data(arguments, 1), layout[_COUNT]))
     _words(_data(results, 0), 1)[0] = _words(_data(arguments, 2), 1)[0] + 1
     return 0
 

@@ -83,25 +83,34 @@ class BandSolver:
             )
         self._targets = targets
         n, lower, upper = pattern.size, order.lower, order.upper
+        three = n > 2 and max(lower, upper) <= 1  # a diagonal that is absent is one of zeros
+        if three:
+            lower = upper = 1
         width = 2 * lower + upper + 1
         row = _places(order.rows)[pattern.rows]
         column = _places(order.columns)[pattern.columns]
-        self._slots = row * width + (column - row + lower)
+        self._slots = 2 * row + column if three else row * width + (column - row + lower)
+        as_they_come = three and np.array_equal(self._slots, np.arange(3 * n - 2))
         self._band, self._multipliers = np.zeros((n, width)), np.zeros((n, lower))
-        self._swaps, self._swapped = np.zeros(n, np.int64), np.zeros(1, np.int64)
+        self._swaps, self._kind = np.zeros(n, np.int64), np.zeros(1, np.int64)
         self._order, self._vector = order, np.zeros(n)
+        self._band_pivots = self._band[:, lower]
+        self._entries, self._twisted = np.zeros(3 * n), np.zeros((3, n))
         addresses = [
             array.ctypes.data
-            for array in (self._band, self._multipliers, self._swaps, self._swapped, self._slots,
-                          self._order.rows, self._order.columns)
+            for array in (self._band, self._multipliers, self._swaps, self._kind, self._slots,
+                          order.rows, order.columns, self._vector, self._entries, self._twisted)
         ]  # fmt: skip
-        layout = [n, lower, upper, *addresses, 0 if order.as_given else 1, self._vector.ctypes.data]
-        self.tables = jnp.asarray(np.array([*layout, pattern.entries], np.int64))
+        numbers = [n, lower, upper, pattern.entries, not order.as_given, int(three) + int(as_they_come)]
+        self.tables = jnp.asarray(np.array([*numbers, *addresses], np.int64))
         self._factor = jax.jit(self.factor)
 
     def prepare(self, values: jax.Array) -> jax.Array:
+        from .band_kernels import TWISTED
+
         factors = jax.block_until_ready(self._factor(self.tables, values, jnp.zeros((), jnp.int64)))
-        if not np.all(np.isfinite(self._band[:, self._order.lower])):
+        inverse_pivots = self._twisted[1] if self._kind[0] == TWISTED else self._band_pivots
+        if not np.all(np.isfinite(inverse_pivots)):
             raise SingularMatrix("The iteration matrix is singular.")
         return factors
 

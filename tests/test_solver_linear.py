@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sparse
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from modia_py.solvers import Problem, Status, solve
 from modia_py.solvers.choose_solver import choose_solver
 from modia_py.solvers.compiled import pattern_of
 from modia_py.solvers.jacobian import Pattern, gather_tables, matrix_values
+from modia_py.solvers.linear import SingularMatrix
 from modia_py.solvers.linear_band import BandSolver
 from modia_py.solvers.linear_cholmod import import_cholmod
 
@@ -88,6 +90,93 @@ def test_bands_are_found_in_any_order_and_solved(n, lower, upper, seed, dominanc
         (solver.solve_transposed(solver.tables, factors, jnp.asarray(b)), matrix.T),
     ):
         np.testing.assert_allclose(found, np.linalg.solve(of, b), atol=1e-11 * size * n)
+
+
+def three_diagonals(below, diagonal, above):
+    """A solver of the matrix, with its values, and the matrix as scipy's `solve_banded` takes it.
+
+    Entries beside the diagonal that are zero are not in the pattern."""
+    n = len(diagonal)
+    places = np.arange(n)
+    rows = np.concatenate([places[1:], places, places[:-1]])
+    columns = np.concatenate([places[:-1], places, places[1:]])
+    values = np.concatenate([below, diagonal, above])
+    by_rows = [k for k in np.lexsort((columns, rows)) if values[k] != 0.0 or rows[k] == columns[k]]
+    pattern = Pattern(n, rows[by_rows], columns[by_rows], np.zeros(n, np.int32), np.zeros(n))
+    banded = np.stack([np.r_[0, above], diagonal, np.r_[below, 0]])
+    return BandSolver(pattern), jnp.asarray(values[by_rows]), banded
+
+
+@given(
+    n=st.integers(2, 300), seed=st.integers(0, 10**6), dominance=st.sampled_from([0.0, 1.0, 3.0, 10.0]),
+    decades=st.sampled_from([0.0, 3.0, 60.0]), absent=st.sampled_from([0.0, 0.3]),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_three_diagonals_from_both_ends(n, seed, dominance, decades, absent):
+    """Against LAPACK. Rows in units that differ by decades must neither cost digits nor force swaps."""
+    random = np.random.default_rng(seed)
+    diagonal = random.normal(size=n) + dominance
+    below, above = (random.normal(size=n - 1) * (random.random(n - 1) >= absent) for _ in range(2))
+    units = 10 ** (decades * random.uniform(-1, 1, size=n))
+    solver, values, _ = three_diagonals(below * units[1:], diagonal * units, above * units[:-1])
+    transposed = np.stack([np.r_[0, below], diagonal, np.r_[above, 0]])
+    unscaled = np.stack([np.r_[0, above], diagonal, np.r_[below, 0]])
+    inverse = scipy.linalg.solve_banded((1, 1), unscaled, np.eye(n))
+    assume(np.abs(inverse).max() < 1e6)
+    b = random.normal(size=n)
+    factors = solver.prepare(values)
+    tolerance = 1e-13 * np.abs(inverse).sum() * np.abs(unscaled).max()
+    x = solver.solve(solver.tables, factors, jnp.asarray(b * units))
+    np.testing.assert_allclose(x, scipy.linalg.solve_banded((1, 1), unscaled, b), atol=tolerance)
+    y = solver.solve_transposed(solver.tables, factors, jnp.asarray(b)) * units
+    np.testing.assert_allclose(y, scipy.linalg.solve_banded((1, 1), transposed, b), atol=tolerance)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 131, 132])
+def test_a_small_pivot_is_noticed_wherever_it_is(n):
+    """One diagonal entry is zero; elimination from the end where its neighbours come first is regular."""
+    for at in range(n):
+        diagonal = np.full(n, 4.0)
+        diagonal[at] = 0.0
+        solver, values, banded = three_diagonals(np.full(n - 1, 1.0), diagonal, np.full(n - 1, -1.0))
+        b = np.cos(np.arange(n))
+        x = solver.solve(solver.tables, solver.prepare(values), jnp.asarray(b))
+        np.testing.assert_allclose(x, scipy.linalg.solve_banded((1, 1), banded, b), atol=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6, 131, 132])
+def test_singular_bands_are_noticed(n):
+    """An empty column, anywhere; and differences of neighbours, whose last pivot is zero exactly."""
+    for at in range(n):
+        diagonal, below, above = np.full(n, 4.0), np.ones(n - 1), np.ones(n - 1)
+        diagonal[at] = 0.0
+        below[at : at + 1] = 0.0
+        above[max(at - 1, 0) : at] = 0.0
+        solver, values, _ = three_diagonals(below, diagonal, above)
+        with pytest.raises(SingularMatrix):
+            solver.prepare(values)
+    differences = np.full(n, 2.0)
+    differences[0] -= 1.0
+    differences[-1] -= 1.0
+    solver, values, _ = three_diagonals(np.full(n - 1, -1.0), differences, np.full(n - 1, -1.0))
+    with pytest.raises(SingularMatrix):
+        solver.prepare(values)
+
+
+def test_tails_of_a_solution_become_zero():
+    """What decays below the least normal number is slow to compute with, and rounding may keep it there."""
+    n, middle = 3001, 1500
+    solver, values, _ = three_diagonals(np.full(n - 1, -1.0), np.full(n, 4.0), np.full(n - 1, -1.0))
+    factors = solver.prepare(values)
+    decay = 2 - np.sqrt(3.0)
+    for at in (0, middle, n - 1):
+        b = np.zeros(n)
+        b[at] = 1.0
+        x = np.asarray(solver.solve(solver.tables, factors, jnp.asarray(b)))
+        distance = np.abs(np.arange(n) - at)
+        size = x[at]
+        np.testing.assert_allclose(x[distance < 400], size * decay ** distance[distance < 400], rtol=1e-12)
+        assert not np.any(x[distance > 700])
 
 
 @pytest.mark.parametrize("name", SOLVERS)
