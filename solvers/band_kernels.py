@@ -10,9 +10,7 @@ Three diagonals are eliminated from both ends at once and meet in the middle (tw
 at both ends"): what such a loop costs is waiting for the element before, and two loops wait at the same
 time. Where one of these pivots is small, the matrix is treated as any other band.
 
-XLA calls a foreign function with one pointer, to a frame of 64-bit words (`xla/ffi/api/c_api.h`, version
-0.x): pointers to the descriptions of arguments and results, whose fourth word is the address of the data.
-Everything compiled by numba is in this file: its cache notices changes of this file only.
+How XLA calls these functions is in `foreign`.
 """
 
 from __future__ import annotations
@@ -20,9 +18,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, cfunc, njit, types
-from numba.extending import intrinsic
+from numba import carray, cfunc, njit
+
+from . import foreign
+from .foreign import (
+    FRAME_WORDS,
+    HANDLER,
+    argument,
+    argument_address,
+    asked_for_version,
+    matrix,
+    numbers,
+    result,
+    result_address,
+    words,
+)
 
 SMALL_PIVOT = 0.1
 """A pivot below this part of the largest entry of its column is replaced, each in units of its row."""
@@ -35,50 +45,6 @@ STRETCH: Any = np.uint64(64)
 
 ZERO: Any = np.uint64(0)
 ONE: Any = np.uint64(1)
-
-# Words of the frame, and of what it points to.
-_EXTENSION, _API, _ARGUMENTS, _RESULTS = 1, 2, 9, 14
-_METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
-_DATA = 3
-
-
-def _typed_pointer(typing_context: Any, address: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-
-    return types.voidptr(types.int64), generate
-
-
-_pointer: Any = intrinsic(_typed_pointer)
-"""The pointer to an address."""
-
-
-@njit(inline="always")
-def _words(address: int, count: int) -> Any:
-    return carray(_pointer(address), count, np.int64)
-
-
-@njit(inline="always")
-def _numbers(address: int, count: int) -> Any:
-    return carray(_pointer(address), count, np.float64)
-
-
-@njit(inline="always")
-def _data(list_address: int, index: int) -> int:
-    """Address of the data of an argument or a result."""
-    return _words(_words(list_address, index + 1)[index], _DATA + 1)[_DATA]
-
-
-@njit(inline="always")
-def _asked_for_version(frame: Any) -> bool:
-    """XLA asks once for the version of its interface that is spoken here: its own, as long as it is 0.x."""
-    if frame[_EXTENSION] == 0:
-        return False
-    metadata = _words(_words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
-    version = _words(frame[_API], _API_VERSION + 1)[_API_VERSION]
-    if version & 0xFFFFFFFF == 0:
-        metadata[_METADATA_VERSION] = version
-    return True
 
 
 @njit(fastmath={"contract"}, error_model="numpy")
@@ -248,11 +214,11 @@ def solve_transposed_in_place(
             y[i], y[at] = y[at], y[i]
 
 
-_LAYOUT = 16
-_N, _LOWER, _UPPER, _COUNT, _REORDERED, _THREE, _BAND, _MULTIPLIERS = range(8)
-_SWAPS, _KIND, _SLOTS, _ROWS, _COLUMNS, _VECTOR, _ENTRIES, _TWISTED = range(8, _LAYOUT)
-"""Words of the layout: size and diagonals besides the main one; number of values; whether rows or columns
-are in another order; whether there are three diagonals (2: and the values are all their entries, by rows).
+_LAYOUT = 15
+_N, _LOWER, _UPPER, _REORDERED, _THREE, _BAND, _MULTIPLIERS = range(7)
+_SWAPS, _KIND, _SLOTS, _ROWS, _COLUMNS, _VECTOR, _ENTRIES, _TWISTED = range(7, _LAYOUT)
+"""Words of the layout: size and diagonals besides the main one; whether rows or columns are in another
+order; whether there are three diagonals (2: and the values are all their entries, by rows).
 Addresses: of a band, its multipliers and swapped rows; of what the factors are; of the place of each value;
 of the order of rows and columns; of a vector; of the entries of three diagonals and of their factors."""
 
@@ -263,38 +229,38 @@ TWISTED, PLAIN, SWAPPED = 0, 1, 2
 @njit(error_model="numpy")
 def _factor(layout: Any, values: Any) -> int:
     """What the factors are."""
-    n, lower, upper, slots = layout[_N], layout[_LOWER], layout[_UPPER], _words(layout[_SLOTS], len(values))
-    band = carray(_pointer(layout[_BAND]), (n, 2 * lower + upper + 1), np.float64)
+    n, lower, upper, slots = layout[_N], layout[_LOWER], layout[_UPPER], words(layout[_SLOTS], len(values))
+    band = matrix(layout[_BAND], n, 2 * lower + upper + 1)
     flat, three = band.reshape(-1), layout[_THREE]
     if three:
         entries = values
         if three == 1:
-            entries = _numbers(layout[_ENTRIES], 3 * n - 2)
+            entries = numbers(layout[_ENTRIES], 3 * n - 2)
             for k in range(len(slots)):
                 entries[slots[k]] = values[k]
-        twisted = carray(_pointer(layout[_TWISTED]), (3, n), np.float64)
+        twisted = matrix(layout[_TWISTED], 3, n)
         if factorize_twisted(entries, twisted[0], twisted[1], twisted[2]):
             return TWISTED
     flat[:] = 0.0
     for k in range(len(slots)):
         slot = slots[k]
         flat[slot + (slot + 1) // 3 + 1 if three else slot] = values[k]
-    multipliers = carray(_pointer(layout[_MULTIPLIERS]), (n, lower), np.float64)
-    swaps, units = _words(layout[_SWAPS], n), _numbers(layout[_VECTOR], n)
+    multipliers = matrix(layout[_MULTIPLIERS], n, lower)
+    swaps, units = words(layout[_SWAPS], n), numbers(layout[_VECTOR], n)
     return SWAPPED if factorize(band, multipliers, swaps, units, lower, upper) else PLAIN
 
 
 @njit(error_model="numpy")
 def _solve_ordered(layout: Any, transposed: bool, b: Any, x: Any) -> None:
     """Rows and columns in the order of the factors; x may be b."""
-    n, lower, upper, kind = layout[_N], layout[_LOWER], layout[_UPPER], _words(layout[_KIND], 1)[0]
+    n, lower, upper, kind = layout[_N], layout[_LOWER], layout[_UPPER], words(layout[_KIND], 1)[0]
     if kind == TWISTED:
-        twisted = carray(_pointer(layout[_TWISTED]), (3, n), np.float64)
+        twisted = matrix(layout[_TWISTED], 3, n)
         solve_twisted(twisted[2 * transposed], twisted[1], twisted[2 - 2 * transposed], b, x)
         return
-    band = carray(_pointer(layout[_BAND]), (n, 2 * lower + upper + 1), np.float64)
-    multipliers = carray(_pointer(layout[_MULTIPLIERS]), (n, lower), np.float64)
-    swaps, swapped = _words(layout[_SWAPS], n), kind == SWAPPED
+    band = matrix(layout[_BAND], n, 2 * lower + upper + 1)
+    multipliers = matrix(layout[_MULTIPLIERS], n, lower)
+    swaps, swapped = words(layout[_SWAPS], n), kind == SWAPPED
     for i in range(n):
         x[i] = b[i]
     if transposed:
@@ -304,15 +270,14 @@ def _solve_ordered(layout: Any, transposed: bool, b: Any, x: Any) -> None:
 
 
 @njit(error_model="numpy")
-def _solve(arguments: int, results: int, transposed: bool) -> None:
+def _solve(frame: Any, transposed: bool) -> None:
     """Arguments: layout, number of the factorization, right-hand side. Result: the solution."""
-    layout = _words(_data(arguments, 0), _LAYOUT)
-    n = layout[_N]
-    b, x = _numbers(_data(arguments, 2), n), _numbers(_data(results, 0), n)
+    layout = words(argument_address(frame, 0), _LAYOUT)
+    n, b, x = layout[_N], argument(frame, 2), result(frame, 0)
     if not layout[_REORDERED]:
         _solve_ordered(layout, transposed, b, x)
         return
-    rows, columns, y = _words(layout[_ROWS], n), _words(layout[_COLUMNS], n), _numbers(layout[_VECTOR], n)
+    rows, columns, y = words(layout[_ROWS], n), words(layout[_COLUMNS], n), numbers(layout[_VECTOR], n)
     before, after = (columns, rows) if transposed else (rows, columns)
     for i in range(n):
         y[i] = b[before[i]]
@@ -321,30 +286,38 @@ def _solve(arguments: int, results: int, transposed: bool) -> None:
         x[after[i]] = y[i]
 
 
-@cfunc(types.int64(types.CPointer(types.int64)), cache=True)
-def factor_handler(frame_pointer: Any) -> int:
-    """Arguments: layout, values, number of the last factorization. Result: the number of this one."""
-    frame = carray(frame_pointer, _RESULTS + 1)
-    if _asked_for_version(frame):
+def _handlers(source: str) -> dict[str, Any]:
+    """What XLA calls. The fingerprint of the other file is part of each function for numba's cache."""
+
+    @cfunc(HANDLER, cache=True)
+    def factor_handler(frame_pointer: Any) -> int:
+        """Arguments: layout, values, number of the last factorization. Result: the number of this one."""
+        frame = carray(frame_pointer, FRAME_WORDS)
+        if not asked_for_version(frame) and len(source) > 0:
+            layout = words(argument_address(frame, 0), _LAYOUT)
+            words(layout[_KIND], 1)[0] = _factor(layout, argument(frame, 1))
+            words(result_address(frame, 0), 1)[0] = words(argument_address(frame, 2), 1)[0] + 1
         return 0
-    arguments, results = frame[_ARGUMENTS], frame[_RESULTS]
-    layout = _words(_data(arguments, 0), _LAYOUT)
-    _words(layout[_KIND], 1)[0] = _factor(layout, _numbers(_data(arguments, 1), layout[_COUNT]))
-    _words(_data(results, 0), 1)[0] = _words(_data(arguments, 2), 1)[0] + 1
-    return 0
+
+    @cfunc(HANDLER, cache=True)
+    def solve_handler(frame_pointer: Any) -> int:
+        frame = carray(frame_pointer, FRAME_WORDS)
+        if not asked_for_version(frame) and len(source) > 0:
+            _solve(frame, False)
+        return 0
+
+    @cfunc(HANDLER, cache=True)
+    def solve_transposed_handler(frame_pointer: Any) -> int:
+        frame = carray(frame_pointer, FRAME_WORDS)
+        if not asked_for_version(frame) and len(source) > 0:
+            _solve(frame, True)
+        return 0
+
+    return {
+        "modia_py_band_factor": factor_handler,
+        "modia_py_band_solve": solve_handler,
+        "modia_py_band_solve_transposed": solve_transposed_handler,
+    }
 
 
-@cfunc(types.int64(types.CPointer(types.int64)), cache=True)
-def solve_handler(frame_pointer: Any) -> int:
-    frame = carray(frame_pointer, _RESULTS + 1)
-    if not _asked_for_version(frame):
-        _solve(frame[_ARGUMENTS], frame[_RESULTS], False)
-    return 0
-
-
-@cfunc(types.int64(types.CPointer(types.int64)), cache=True)
-def solve_transposed_handler(frame_pointer: Any) -> int:
-    frame = carray(frame_pointer, _RESULTS + 1)
-    if not _asked_for_version(frame):
-        _solve(frame[_ARGUMENTS], frame[_RESULTS], True)
-    return 0
+HANDLERS = _handlers(foreign.source_of(__file__, foreign.__file__))

@@ -46,37 +46,63 @@ def words(address: int, count: int) -> Any:
 
 
 @njit(inline="always")
-def _described(frame: Any, of_results: bool, index: int) -> Any:
-    description = frame[_RESULTS] if of_results else frame[_ARGUMENTS]
-    return words(words(description, index + 1)[index], _LENGTHS + 1)
+def numbers(address: int, count: int) -> Any:
+    return carray(pointer(address), count, np.float64)
+
+
+@njit(inline="always")
+def matrix(address: int, rows: int, columns: int) -> Any:
+    return carray(pointer(address), (rows, columns), np.float64)
+
+
+@njit(inline="always")
+def _described(list_address: int, index: int) -> Any:
+    return words(words(list_address, index + 1)[index], _LENGTHS + 1)
+
+
+@njit(inline="always")
+def argument_address(frame: Any, index: int) -> int:
+    """Where the data of an argument are."""
+    return _described(frame[_ARGUMENTS], index)[_DATA]
+
+
+@njit(inline="always")
+def result_address(frame: Any, index: int) -> int:
+    """Where the data of a result are to be written."""
+    return _described(frame[_RESULTS], index)[_DATA]
+
+
+@njit(inline="always")
+def _vector(described: Any) -> Any:
+    return numbers(described[_DATA], words(described[_LENGTHS], 1)[0])
+
+
+@njit(inline="always")
+def _matrix(described: Any) -> Any:
+    lengths = words(described[_LENGTHS], 2)
+    return matrix(described[_DATA], lengths[0], lengths[1])
 
 
 @njit(inline="always")
 def argument(frame: Any, index: int) -> Any:
     """A vector of numbers that is given."""
-    found = _described(frame, False, index)
-    return carray(pointer(found[_DATA]), words(found[_LENGTHS], 1)[0], np.float64)
+    return _vector(_described(frame[_ARGUMENTS], index))
+
+
+@njit(inline="always")
+def argument_matrix(frame: Any, index: int) -> Any:
+    return _matrix(_described(frame[_ARGUMENTS], index))
 
 
 @njit(inline="always")
 def result(frame: Any, index: int) -> Any:
     """A vector of numbers to be written."""
-    found = _described(frame, True, index)
-    return carray(pointer(found[_DATA]), words(found[_LENGTHS], 1)[0], np.float64)
-
-
-@njit(inline="always")
-def argument_matrix(frame: Any, index: int) -> Any:
-    found = _described(frame, False, index)
-    lengths = words(found[_LENGTHS], 2)
-    return carray(pointer(found[_DATA]), (lengths[0], lengths[1]), np.float64)
+    return _vector(_described(frame[_RESULTS], index))
 
 
 @njit(inline="always")
 def result_matrix(frame: Any, index: int) -> Any:
-    found = _described(frame, True, index)
-    lengths = words(found[_LENGTHS], 2)
-    return carray(pointer(found[_DATA]), (lengths[0], lengths[1]), np.float64)
+    return _matrix(_described(frame[_RESULTS], index))
 
 
 @njit(inline="always")

@@ -8,7 +8,6 @@ factorization travels through the loop in their place.
 
 from __future__ import annotations
 
-import ctypes
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -101,7 +100,7 @@ class BandSolver:
             for array in (self._band, self._multipliers, self._swaps, self._kind, self._slots,
                           order.rows, order.columns, self._vector, self._entries, self._twisted)
         ]  # fmt: skip
-        numbers = [n, lower, upper, pattern.entries, not order.as_given, int(three) + int(as_they_come)]
+        numbers = [n, lower, upper, not order.as_given, int(three) + int(as_they_come)]
         self.tables = jnp.asarray(np.array([*numbers, *addresses], np.int64))
         self._factor = jax.jit(self.factor)
 
@@ -133,20 +132,11 @@ class BandSolver:
 
 
 @cache
-def native_functions() -> tuple[str, str, str] | None:
+def native_functions() -> tuple[str, ...] | None:
     """Names under which XLA knows the native functions; None where it does not take them."""
-    names = "modia_py_band_factor", "modia_py_band_solve", "modia_py_band_solve_transposed"
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.restype, capsule.argtypes = (
-        ctypes.py_object,
-        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
-    )
     try:
-        from . import band_kernels as kernels
-
-        handlers = kernels.factor_handler, kernels.solve_handler, kernels.solve_transposed_handler
-        for name, handler in zip(names, handlers, strict=True):
-            jax.ffi.register_ffi_target(name, capsule(handler.address, None, None), platform="cpu")
-    except (ImportError, RuntimeError):  # no numba for this Python, or another version of the interface
+        from . import foreign
+        from .band_kernels import HANDLERS
+    except ImportError:  # no numba for this Python
         return None
-    return names
+    return tuple(HANDLERS) if foreign.register(HANDLERS) else None
