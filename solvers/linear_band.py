@@ -137,6 +137,6 @@ def native_functions() -> tuple[str, ...] | None:
     try:
         from . import foreign
         from .band_kernels import HANDLERS
-    except ImportError:  # no numba for this Python
+    except (ImportError, RuntimeError):  # no numba for this Python, or no place for what it compiles
         return None
     return tuple(HANDLERS) if foreign.register(HANDLERS) else None

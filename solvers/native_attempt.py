@@ -34,7 +34,7 @@ def is_available() -> bool:
     try:
         from . import foreign
         from .native_kernels import HANDLERS
-    except ImportError:  # no numba for this Python
+    except (ImportError, RuntimeError):  # no numba for this Python, or no place for what it compiles
         return False
     return foreign.register(HANDLERS)
 
