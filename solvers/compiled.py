@@ -20,11 +20,12 @@ from .compile_options import fast_jit
 from .crossings import sides_at
 from .formula import FORMULAS
 from .jacobian import Gather, Pattern, fd_rows, gather_tables, matrix_values, pattern_of
+from .joined import Joined, join
 from .linear import LinearSolver
 from .loop import run_chunk
-from .output import evaluate
+from .output import Buffer, evaluate
 from .problem import Problem, kinds
-from .state import State, error_weights, first_step, start_state
+from .state import Settings, State, error_weights, first_step, start_state
 from .step import predict
 
 
@@ -41,11 +42,11 @@ class CompiledProblem:
     look: Callable[..., Any]
     begin: Callable[..., Any]
 
-    def values_for_next_attempt(self, state: Any, settings: Any, p: Any) -> jax.Array:
+    def values_for_next_attempt(self, state: State, t_end: float, p: Any) -> jax.Array:
         """The matrix the next attempt will use."""
         at = predict(state.differences, state.order, state.h)
         c = state.h / jnp.asarray(self.method.formula.leading)[state.order]
-        t = jnp.minimum(state.t + state.h, settings.t_end)
+        t = jnp.minimum(state.t + state.h, t_end)
         return self.values(self.tables.gather, t, at.x, at.xdot, p, c)
 
 
@@ -53,7 +54,7 @@ def _look(
     problem: Problem,
     directions: int,
     gather: Gather,
-    settings: Any,
+    joined_settings: Joined,
     t: Any,
     x: jax.Array,
     xdot: jax.Array,
@@ -63,6 +64,7 @@ def _look(
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The residual at a start, the step to begin with, and the matrix to it. The step is the given one, or
     if that is zero a proposed one times a factor."""
+    settings: Settings = joined_settings.split()
     span = settings.t_end - t
     h = first_step(span, xdot, error_weights(x, settings), settings.rtol, settings.max_step)
     h = jnp.where(given > 0, jnp.minimum(given, span), factor * h)
@@ -74,7 +76,7 @@ def _begin(
     problem: Problem,
     solver: LinearSolver,
     tables: Any,
-    settings: Any,
+    settings: Joined,
     t: Any,
     x: jax.Array,
     xdot: jax.Array,
@@ -82,12 +84,34 @@ def _begin(
     h: Any,
     factors: Any,
     residual: jax.Array,
-) -> tuple[State, jax.Array]:
-    """The state at a start, and by how many tolerances x is off the constraints."""
+    work: Joined,
+) -> tuple[Joined, jax.Array]:
+    """The state at a start, and by how many tolerances x is off the constraints. The work of a run before
+    an event is counted on."""
     constraints = jnp.where(fd_rows(problem), 0.0, residual)
     shift = solver.solve(tables, factors, constraints)
-    state = start_state(t, x, xdot, h, factors, sides_at(problem, t, x, xdot, p))
-    return state, jnp.max(jnp.abs(shift) * error_weights(x, settings))
+    state = start_state(t, x, xdot, h, factors, sides_at(problem, t, x, xdot, p), *work.split())
+    return join(state), jnp.max(jnp.abs(shift) * error_weights(x, settings.split()))
+
+
+def _run(
+    method: Method,
+    tables: Tables,
+    settings: Joined,
+    p: Any,
+    joined: Joined,
+    times: jax.Array,
+    attempts: jax.Array,
+    every_step: jax.Array,
+) -> tuple[Joined, Buffer]:
+    state, buffer = run_chunk(
+        method, tables, settings.split(), p, joined.split(), times, attempts, every_step
+    )
+    return join(state), buffer
+
+
+def _evaluate(joined: Joined, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return evaluate(joined.split(), t)
 
 
 def compile_problem(
@@ -119,9 +143,9 @@ def compile_problem(
         chosen=chosen,
         method=method,
         tables=Tables(gather, chosen.solver.tables),
-        run=jit(partial(run_chunk, method)),
+        run=jit(partial(_run, method)),
         values=values,
-        evaluate=jit(evaluate),
+        evaluate=jit(_evaluate),
         look=jit(partial(_look, problem, pattern.directions)),
         begin=jit(partial(_begin, problem, chosen.solver)),
     )

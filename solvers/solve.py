@@ -20,11 +20,11 @@ from .compiled import CompiledProblem, compile_problem
 from .diagnose import describe_singularity
 from .initialize import consistent_xdot
 from .inputs import Request, check_request
+from .joined import Joined, join_on_host
 from .linear import SingularMatrix
-from .loop import as_running
 from .problem import Problem
 from .solution import Crossing, Solution, Statistics
-from .state import Settings, State, make_settings
+from .state import State, make_settings, no_work
 from .status import Status
 
 CHUNK_BYTES = 8e6
@@ -40,6 +40,9 @@ RESTART_FACTOR = 0.1
 INCONSISTENT = 1e5
 """Violation of the constraints at the start, in units of the error of a step, that is no longer taken for
 rounded data."""
+
+NO_WORK = join_on_host((no_work(), np.zeros((), np.int32)))
+"""Counts and attempts at the start of a run."""
 
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 OnCrossing = Callable[[Crossing, np.ndarray, np.ndarray], tuple[Any, Any] | None]
@@ -68,13 +71,14 @@ def solve(
 ) -> Solution:
     """Integrate 0 = F(t, x, xdot, p) from t0 to t1.
 
+    xdot0        None: computed from the equations
+    atol         one number, or one for each element of x
+    times        where output is wanted, increasing; None: at every step
+    max_steps    attempts at a step, rejected ones included
     progress     True: a bar at once; a number: after so many seconds
-    times        where output is wanted, increasing; None: at every step atol         one number, or one
-    for each element of x max_steps    attempts at a step, rejected ones included xdot0        None:
-    computed from the equations on_chunk     is given each chunk (t, x, xdot) as it comes, which is then
-    not kept: memory stays bounded on_crossing  is given each crossing with x and xdot there, and returns
-    new ones (xdot None: computed) to go on with;
-                 None, or if it returns None: the run ends at the crossing
+    on_chunk     is given each chunk (t, x, xdot) as it comes, which is then not kept: memory stays bounded
+    on_crossing  is given each crossing with x and xdot there, and returns new ones (xdot None: computed) to
+                 go on with; None, or if it returns None: the run ends at the crossing
 
     Wrong arguments raise ValueError. Whatever happens during the run is told by `Solution.status`.
     """
@@ -124,7 +128,9 @@ class _Run:
         self.compiled = self._compile(linear_solver)
         self.kept = _Kept([], [], [])
         self.rows_written = 0
-        self.state: State | None = None
+        self.settings = _settings(request, self.compiled)
+        self.joined: Joined | None = None
+        """The state."""
         self.detail = ""
         self.crossings: list[Crossing] = []
         self.chunks = self.pivots_renewed = 0
@@ -146,7 +152,6 @@ class _Run:
     def from_start(self, t: float, x: Any, xdot: Any, restarted: bool) -> tuple[Status, Crossing | None]:
         """Start at order one and go to the end, a crossing, or a failure."""
         request, compiled = self.request, self.compiled
-        self.settings = _settings(request, compiled)
         if xdot is None:
             found = consistent_xdot(self.problem, t, x, request.p)
             if found.status.failed:
@@ -158,29 +163,39 @@ class _Run:
         first, h, values = compiled.look(
             compiled.tables.gather, self.settings, t, x, xdot, request.p, given, factor
         )
-        if not np.all(np.isfinite(np.asarray(first))):
-            rows = np.flatnonzero(~np.isfinite(np.asarray(first)))[:10]
+        finite = np.isfinite(np.asarray(first))
+        if not finite.all():
+            rows = np.flatnonzero(~finite)[:10]
             self.detail = f"Rows {rows.tolist()} of the residual are not finite at the start."
             return Status.NON_FINITE, None
         try:
             factors = compiled.chosen.solver.prepare(values)
         except SingularMatrix:
             return self._singular(t, x, xdot, float(h))
-        start, off = compiled.begin(
-            compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first
+        joined, off = compiled.begin(
+            compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first, self._work()
         )
-        if float(off) > INCONSISTENT:
+        if np.asarray(off) > INCONSISTENT:
             self.detail = _off_constraints(self.problem, first, float(off))
             return Status.INCONSISTENT, None
-        if self.state is not None:
-            start = start._replace(counters=self.state.counters, attempts=self.state.attempts)
-        self.state = start
+        self.joined = joined
         if self.every_step:
             self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
         try:
             return self._go_on()
         except KeyboardInterrupt:
             return Status.INTERRUPTED, None
+
+    @property
+    def _state(self) -> State:
+        assert self.joined is not None
+        return self.joined.on_host()
+
+    def _work(self) -> Joined:
+        """What was counted so far."""
+        if self.joined is None:
+            return NO_WORK
+        return NO_WORK.changed_on_host((self._state.counters, self._state.attempts))
 
     def _go_on(self) -> tuple[Status, Crossing | None]:
         while True:
@@ -198,34 +213,32 @@ class _Run:
 
     def _chunk(self) -> Status:
         """One call of the compiled loop."""
-        compiled, request, state = self.compiled, self.request, self.state
-        assert state is not None
+        compiled, before = self.compiled, self._state.attempts
         began = time.perf_counter()
-        times = self._next_times()
         attempts = np.asarray(self.attempts_per_chunk, np.int32)
-        arguments = self.settings, request.p, state, times, attempts, self.every_step
+        arguments = self.settings, self.request.p, self.joined, self._next_times(), attempts, self.every_step
         try:
-            state, buffer = compiled.run(compiled.tables, *arguments)
-            jax.block_until_ready(state)
+            joined, buffer = compiled.run(compiled.tables, *arguments)
+            state = joined.on_host()
         except jax.errors.JaxRuntimeError:
             return self._zero_pivot()
-        made = int(state.attempts) - int(self.state.attempts) if self.state is not None else 0
+        made = state.attempts - before
         seconds = time.perf_counter() - began
-        self.state = state
+        self.joined = joined
         self.chunks += 1
         if made >= self.attempts_per_chunk and seconds < CHUNK_SECONDS:
             self.attempts_per_chunk *= 2
         elif seconds > 2 * CHUNK_SECONDS:
             self.attempts_per_chunk = max(1, self.attempts_per_chunk // 2)
-        self.t_last = float(state.reached)
-        if self.t_last == float(state.t):
+        self.t_last = state.reached
+        if self.t_last == state.t:
             self.x_last, self.xdot_last = np.array(np.asarray(state.differences)[0]), np.asarray(state.xdot)
         else:
-            x, xdot = compiled.evaluate(state, state.reached)
+            x, xdot = compiled.evaluate(joined, state.reached)
             self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
-        rows = int(buffer.rows)
+        rows = int(np.asarray(buffer.rows))
         self._keep(*(np.asarray(part)[:rows] for part in (buffer.times, buffer.x, buffer.xdot)))
-        return Status(int(state.status))
+        return Status(state.status)
 
     def _zero_pivot(self) -> Status:
         """KLU met a pivot that is exactly zero, and the chunk is lost: go there in small chunks, then
@@ -233,13 +246,11 @@ class _Run:
 
         The factors of the state before the chunk are overwritten, so they must not be used either.
         """
-        assert self.state is not None
         if not self.compiled.chosen.solver.keeps_pivots:
             raise
-        outdated = self.state.matrix._replace(outdated=jnp.ones((), bool))
-        self.state = self.state._replace(matrix=outdated)
+        self._change_matrix(outdated=True)
         if self.attempts_per_chunk == 1:
-            return Status.SINGULAR if bool(self.state.matrix.pivots_are_new) else Status.NEW_PIVOTS
+            return Status.SINGULAR if self._state.matrix.pivots_are_new else Status.NEW_PIVOTS
         self.attempts_per_chunk = max(1, self.attempts_per_chunk // 8)
         return Status.RUNNING
 
@@ -270,26 +281,28 @@ class _Run:
         self.kept.xdot.append(xdot)
 
     def _record_crossing(self) -> Crossing:
-        assert self.state is not None
-        which = np.flatnonzero(np.asarray(self.state.crossed))
-        sides = np.asarray(self.state.sides)
+        which = np.flatnonzero(np.asarray(self._state.crossed))
+        sides = np.asarray(self._state.sides)
         found = Crossing(self.t_last, tuple(which.tolist()), tuple(sides[which].tolist()))
         self.crossings.append(found)
         return found
 
     def _renew_pivots(self) -> bool:
-        assert self.state is not None
         self.pivots_renewed += 1
-        values = self.compiled.values_for_next_attempt(self.state, self.settings, self.request.p)
+        values = self.compiled.values_for_next_attempt(self._state, self.request.t1, self.request.p)
         try:
             factors = self.compiled.chosen.solver.prepare(values)
         except SingularMatrix:
             return False
-        matrix = self.state.matrix._replace(
-            factors=factors, pivots_are_new=jnp.ones((), bool), outdated=jnp.ones((), bool)
-        )
-        self.state = as_running(self.state._replace(matrix=matrix))
+        self._change_matrix(factors=factors, pivots_are_new=True, outdated=True)
         return True
+
+    def _change_matrix(self, **changes: Any) -> None:
+        """Change what is known of the matrix, and go on."""
+        state, joined = self._state, self.joined
+        assert joined is not None
+        matrix = state.matrix._replace(**changes)
+        self.joined = joined.changed_on_host(state._replace(matrix=matrix, status=Status.RUNNING))
 
     def _singular(self, t: float, x: jax.Array, xdot: jax.Array, h: float) -> tuple[Status, None]:
         self.detail = describe_singularity(
@@ -298,11 +311,8 @@ class _Run:
         return Status.SINGULAR, None
 
     def _singular_now(self) -> tuple[Status, None]:
-        state = self.state
-        assert state is not None
-        return self._singular(
-            self.t_last, jnp.asarray(self.x_last), jnp.asarray(self.xdot_last), float(state.h)
-        )
+        x, xdot = jnp.asarray(self.x_last), jnp.asarray(self.xdot_last)
+        return self._singular(self.t_last, x, xdot, self._state.h)
 
     def _show_progress(self) -> None:
         if self.bar is not None:
@@ -312,12 +322,10 @@ class _Run:
         if self.bar is not None:
             self.bar.close()
         n, kept = self.problem.size, self.kept
-        counts = {} if self.state is None else self.state.counters._asdict()
+        counts = {} if self.joined is None else self._state.counters._asdict()
         histogram = tuple(np.asarray(counts.pop("order_histogram", ())).tolist())
-        element = int(counts.pop("limited_element", 0))
-        warning = _rounding_warning(
-            element, **{k: int(counts.get(k, 0)) for k in ("steps", "limited_by_rounding")}
-        )
+        element = counts.pop("limited_element", 0)
+        warning = _rounding_warning(element, counts.get("steps", 0), counts.get("limited_by_rounding", 0))
         return Solution(
             t=np.concatenate(kept.t) if kept.t else np.zeros(0),
             x=np.concatenate(kept.x) if kept.x else np.zeros((0, n)),
@@ -328,7 +336,7 @@ class _Run:
             x_last=self.x_last,
             xdot_last=self.xdot_last,
             statistics=Statistics(
-                **{name: int(count) for name, count in counts.items()},
+                **counts,
                 order_histogram=histogram,
                 chunks=self.chunks,
                 pivots_renewed=self.pivots_renewed,
@@ -355,10 +363,12 @@ def _rounding_warning(element: int, steps: int, limited_by_rounding: int) -> str
     )
 
 
-def _settings(request: Request, compiled: CompiledProblem) -> Settings:
-    r = request
-    return make_settings(
-        r.t1, r.rtol, r.atol, compiled.pattern.integrals, r.max_step, r.max_steps, r.max_order
+def _settings(request: Request, compiled: CompiledProblem) -> Joined:
+    r, t_end = request, np.asarray(request.t1)
+    return join_on_host(
+        make_settings(
+            t_end, r.rtol, r.atol, compiled.pattern.integrals, r.max_step, r.max_steps, r.max_order
+        )
     )
 
 

@@ -73,6 +73,11 @@ class Counters(NamedTuple):
     """Which element of x that was, the last time."""
 
 
+def no_work() -> Counters:
+    zeros = Counters(**dict.fromkeys(Counters._fields, np.zeros((), np.int32)))
+    return zeros._replace(order_histogram=np.zeros(MAX_ORDER + 1, np.int32))
+
+
 class Matrix(NamedTuple):
     """The factors of an iteration matrix, and how far they are to be trusted."""
 
@@ -146,8 +151,7 @@ def start_state(
     zero, count, no = jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
     matrix = Matrix(factors, zero, count, zero + UNKNOWN_RATE, no_rounding(x), ~no, no)
     if counters is None:
-        counters = Counters(**dict.fromkeys(Counters._fields, count))
-        counters = counters._replace(order_histogram=jnp.zeros(MAX_ORDER + 1, jnp.int32))
+        counters = no_work()
     return State(
         t=jnp.asarray(t, float),
         h=h,
