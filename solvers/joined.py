@@ -7,6 +7,8 @@ they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -17,55 +19,62 @@ FEW = 16
 """Elements up to which an array is put together with others."""
 
 
-class Leaf(NamedTuple):
-    type: str
+class Place(NamedTuple):
+    """Where a leaf is: in which array, and from where to where; it is all of that if `begin` is None."""
+
+    array: int
+    begin: int | None
+    end: int
     shape: tuple[int, ...]
-    size: int
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """One for each kind of tree, so that to compare two of them is to look whether they are the same."""
+
     structure: Any
-    leaves: tuple[Leaf, ...]
+    types: tuple[np.dtype, ...]
+    """Of the vectors of small arrays, which come before the long ones."""
+    places: tuple[Place, ...]
 
 
 @jax.tree_util.register_pytree_node_class
 class Joined:
-    """A tree of arrays: its small ones in one vector for each type, and the long ones."""
+    """A tree of arrays: its small ones in one vector for each type, and its long ones."""
 
-    def __init__(self, vectors: dict[str, Any], long: list[Any], layout: Layout):
-        self.vectors, self.long, self.layout = vectors, long, layout
+    def __init__(self, arrays: tuple[Any, ...], layout: Layout):
+        self.arrays, self.layout = arrays, layout
         self._on_host: Any = None
 
-    def tree_flatten(self) -> tuple[tuple[Any, Any], Layout]:
-        return (self.vectors, self.long), self.layout
+    def tree_flatten(self) -> tuple[tuple[Any, ...], Layout]:
+        return self.arrays, self.layout
 
     @classmethod
-    def tree_unflatten(cls, layout: Layout, children: tuple[Any, Any]) -> Joined:
-        return cls(*children, layout)
+    def tree_unflatten(cls, layout: Layout, arrays: tuple[Any, ...]) -> Joined:
+        return cls(arrays, layout)
 
     def split(self) -> Any:
         """The tree, inside of a compiled function."""
-        return self._split(self.vectors, self.vectors)
+        return self._split(self.arrays, self.arrays)
 
     def on_host(self) -> Any:
         """The tree with numbers of Python and small arrays of numpy; long ones stay where they are."""
         if self._on_host is None:
-            arrays = {type_: np.asarray(vector) for type_, vector in self.vectors.items()}
-            numbers = {type_: array.tolist() for type_, array in arrays.items()}
-            self._on_host = self._split(arrays, numbers)
+            many = len(self.layout.types)
+            small = [np.asarray(array) for array in self.arrays[:many]]
+            self._on_host = self._split((*small, *self.arrays[many:]), [array.tolist() for array in small])
         return self._on_host
 
-    def _split(self, arrays: dict[str, Any], numbers: dict[str, Any]) -> Any:
-        ends, long, found = dict.fromkeys(arrays, 0), iter(self.long), []
-        for type_, shape, size in self.layout.leaves:
-            if size > FEW:
-                found.append(next(long))
-                continue
-            begin, ends[type_] = ends[type_], ends[type_] + size
-            found.append(
-                arrays[type_][begin : begin + size].reshape(shape) if shape else numbers[type_][begin]
-            )
-        return self.layout.structure.unflatten(found)
+    def _split(self, arrays: Any, numbers: Any) -> Any:
+        leaves = []
+        for array, begin, end, shape in self.layout.places:
+            if begin is None:
+                leaves.append(arrays[array])
+            elif shape:
+                leaves.append(arrays[array][begin:end].reshape(shape))
+            else:
+                leaves.append(numbers[array][begin])
+        return self.layout.structure.unflatten(leaves)
 
     def changed_on_host(self, tree: Any) -> Joined:
         """Another tree of the same layout, whose numbers may be those of Python."""
@@ -84,18 +93,30 @@ def join_on_host(tree: Any) -> Joined:
 
 def _laid_out(tree: Any) -> tuple[list[Any], Layout]:
     leaves, structure = jax.tree.flatten(tree)
-    return leaves, Layout(
-        structure, tuple(Leaf(str(leaf.dtype), leaf.shape, leaf.size) for leaf in leaves)
-    )
+    return leaves, _layout(structure, tuple((leaf.dtype, leaf.shape, leaf.size) for leaf in leaves))
+
+
+@cache
+def _layout(structure: Any, leaves: tuple[tuple[np.dtype, tuple[int, ...], int], ...]) -> Layout:
+    types = tuple(dict.fromkeys(kind for kind, _, size in leaves if size <= FEW))
+    filled, arrays, places = [0] * len(types), len(types), []
+    for kind, shape, size in leaves:
+        if size > FEW:
+            places.append(Place(arrays, None, size, shape))
+            arrays += 1
+        else:
+            vector = types.index(kind)
+            places.append(Place(vector, filled[vector], filled[vector] + size, shape))
+            filled[vector] += size
+    return Layout(structure, types, tuple(places))
 
 
 def _put_together(leaves: list[Any], layout: Layout, library: Any) -> Joined:
-    small: dict[str, list[Any]] = {}
+    small: list[list[Any]] = [[] for _ in layout.types]
     long = []
-    for leaf, (type_, _, size) in zip(leaves, layout.leaves, strict=True):
-        if size > FEW:
+    for leaf, (array, begin, _, _) in zip(leaves, layout.places, strict=True):
+        if begin is None:
             long.append(leaf)
         else:
-            small.setdefault(type_, []).append(library.ravel(library.asarray(leaf, type_)))
-    vectors = {type_: library.concatenate(parts) for type_, parts in small.items()}
-    return Joined(vectors, long, layout)
+            small[array].append(library.ravel(library.asarray(leaf, layout.types[array])))
+    return Joined((*(library.concatenate(parts) for parts in small), *long), layout)

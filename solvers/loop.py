@@ -47,7 +47,3 @@ def run_chunk(
     buffer = empty_buffer(times, method.problem.size)
     state, buffer = write_output(state, buffer, always, jnp.zeros((), bool))
     return jax.lax.while_loop(going, body, (state, buffer))
-
-
-def as_running(state: State) -> State:
-    return state._replace(status=jnp.asarray(Status.RUNNING, jnp.int32))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,33 +16,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from .compiled import CompiledProblem, compile_problem
-from .diagnose import describe_singularity
+from .diagnose import describe_singularity, describe_violation
 from .initialize import consistent_xdot
 from .inputs import Request, check_request
-from .joined import Joined, join_on_host
+from .joined import Joined
 from .linear import SingularMatrix
+from .output import Buffer
 from .problem import Problem
-from .solution import Crossing, Solution, Statistics
-from .state import State, make_settings, no_work
+from .solution import Crossing, Solution, Statistics, rounding_warning
+from .start import INCONSISTENT, NO_WORK, StartPoint
+from .state import Settings, make_settings, pack_settings
 from .status import Status
 
-CHUNK_BYTES = 8e6
+CHUNK_BYTES = 2e6
 CHUNK_ROWS, FEWEST_ROWS = 1024, 4
 """A chunk of output has at most so many rows, and for large problems only as many as fit in CHUNK_BYTES:
-all of it is allocated and cleared, filled or not."""
+all of it is allocated and cleared, filled or not, and with more it no longer stays in the cache."""
 CHUNK_SECONDS = 0.3
 FIRST_CHUNK = 2e7
 """Attempts in the first chunk times unknowns, before it is known how long an attempt takes."""
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""
 
-INCONSISTENT = 1e5
-"""Violation of the constraints at the start, in units of the error of a step, that is no longer taken for
-rounded data."""
-
-NO_WORK = join_on_host((no_work(), np.zeros((), np.int32)))
-"""Counts and attempts at the start of a run."""
-
+Chunk = tuple[Joined, Buffer]
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 OnCrossing = Callable[[Crossing, np.ndarray, np.ndarray], tuple[Any, Any] | None]
 
@@ -101,15 +96,6 @@ def solve(
     return run.solution(status)
 
 
-@dataclass
-class _Kept:
-    """Chunks of output on the host."""
-
-    t: list[np.ndarray]
-    x: list[np.ndarray]
-    xdot: list[np.ndarray]
-
-
 class _Run:
     """One call of `solve`: what was computed so far, and how to go on."""
 
@@ -126,15 +112,15 @@ class _Run:
         self.linear_solver, self.on_chunk = linear_solver, on_chunk
         self.every_step = request.times is None
         self.compiled = self._compile(linear_solver)
-        self.kept = _Kept([], [], [])
+        self.kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.rows_written = 0
         self.settings = _settings(request, self.compiled)
-        self.joined: Joined | None = None
-        """The state."""
+        self.packed_settings = pack_settings(self.settings)
+        self.joined: Joined | None = None  # the state
         self.detail = ""
         self.crossings: list[Crossing] = []
-        self.chunks = self.pivots_renewed = 0
-        self.attempts_per_chunk = int(np.clip(FIRST_CHUNK / problem.size, 20, 2000))
+        self.attempts = self.chunks = self.pivots_renewed = 0
+        self.attempts_per_chunk = int(min(max(FIRST_CHUNK / problem.size, 20), 2000))
         self.t_last, self.x_last = request.t0, np.asarray(request.x0)
         self.xdot_last = np.full(problem.size, np.nan)
         self.began = time.perf_counter()
@@ -151,15 +137,38 @@ class _Run:
 
     def from_start(self, t: float, x: Any, xdot: Any, restarted: bool) -> tuple[Status, Crossing | None]:
         """Start at order one and go to the end, a crossing, or a failure."""
-        request, compiled = self.request, self.compiled
         if xdot is None:
-            found = consistent_xdot(self.problem, t, x, request.p)
+            found = consistent_xdot(self.problem, t, x, self.request.p)
             if found.status.failed:
                 self.detail = found.message
                 return found.status, None
-            xdot = jnp.asarray(found.xdot)
+            xdot = found.xdot
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
-        given, factor = request.initial_step or 0.0, RESTART_FACTOR if restarted else 1.0
+        factor = RESTART_FACTOR if restarted else 1.0
+        try:
+            chunk = self._start_at_once(t, x, xdot, factor)
+            if chunk is None:
+                failed = self._start(t, x, xdot, factor)
+                if failed is not None:
+                    return failed, None
+            if self.every_step:
+                self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
+            return self._go_on(chunk)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED, None
+
+    def _start_at_once(self, t: float, x: Any, xdot: Any, factor: float) -> Chunk | None:
+        """Start and go on by one call; None where that is not possible, or something is wrong."""
+        if self.compiled.blank is None:
+            return None
+        numbers = np.array([1.0, t, self.request.initial_step or 0.0, factor])
+        chunk = self._call(self.compiled.blank, StartPoint(numbers, x, xdot, self._work()))
+        return None if chunk[0].on_host().status == Status.INCONSISTENT else chunk
+
+    def _start(self, t: float, x: Any, xdot: Any, factor: float) -> Status | None:
+        """Make the state step by step, or say what is wrong."""
+        request, compiled = self.request, self.compiled
+        given = request.initial_step or 0.0
         first, h, values = compiled.look(
             compiled.tables.gather, self.settings, t, x, xdot, request.p, given, factor
         )
@@ -167,7 +176,7 @@ class _Run:
         if not finite.all():
             rows = np.flatnonzero(~finite)[:10]
             self.detail = f"Rows {rows.tolist()} of the residual are not finite at the start."
-            return Status.NON_FINITE, None
+            return Status.NON_FINITE
         try:
             factors = compiled.chosen.solver.prepare(values)
         except SingularMatrix:
@@ -176,18 +185,14 @@ class _Run:
             compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first, self._work()
         )
         if np.asarray(off) > INCONSISTENT:
-            self.detail = _off_constraints(self.problem, first, float(off))
-            return Status.INCONSISTENT, None
+            self.detail = describe_violation(self.problem, first, float(off))
+            return Status.INCONSISTENT
         self.joined = joined
-        if self.every_step:
-            self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
-        try:
-            return self._go_on()
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED, None
+        return None
 
     @property
-    def _state(self) -> State:
+    def _state(self) -> Any:
+        """The state, with numbers of Python."""
         assert self.joined is not None
         return self.joined.on_host()
 
@@ -197,33 +202,37 @@ class _Run:
             return NO_WORK
         return NO_WORK.changed_on_host((self._state.counters, self._state.attempts))
 
-    def _go_on(self) -> tuple[Status, Crossing | None]:
+    def _go_on(self, chunk: Chunk | None) -> tuple[Status, Crossing | None]:
         while True:
-            status = self._chunk()
+            status = self._chunk(chunk)
+            chunk = None
             self._show_progress()
             if status == Status.NEW_PIVOTS:
                 if not self._renew_pivots():
-                    return self._singular_now()
+                    return self._singular_now(), None
             elif status == Status.CROSSING and not self._pending():
                 return status, self._record_crossing()
             elif status == Status.SINGULAR:
-                return self._singular_now()
+                return self._singular_now(), None
             elif status != Status.RUNNING and not self._pending():
                 return status, None
 
-    def _chunk(self) -> Status:
+    def _call(self, joined: Joined | None, point: StartPoint | None) -> Chunk:
         """One call of the compiled loop."""
-        compiled, before = self.compiled, self._state.attempts
-        began = time.perf_counter()
-        attempts = np.asarray(self.attempts_per_chunk, np.int32)
-        arguments = self.settings, self.request.p, self.joined, self._next_times(), attempts, self.every_step
+        self.called = time.perf_counter()
+        compiled, attempts = self.compiled, np.asarray(self.attempts_per_chunk, np.int32)
+        arguments = self.packed_settings, self.request.p, joined, point, self._next_times(), attempts
+        return compiled.run(compiled.tables, *arguments, self.every_step)
+
+    def _chunk(self, chunk: Chunk | None) -> Status:
+        """Wait for a chunk, and take what it brings."""
         try:
-            joined, buffer = compiled.run(compiled.tables, *arguments)
+            joined, buffer = chunk or self._call(self.joined, self.compiled.no_start)
             state = joined.on_host()
         except jax.errors.JaxRuntimeError:
             return self._zero_pivot()
-        made = state.attempts - before
-        seconds = time.perf_counter() - began
+        made, self.attempts = state.attempts - self.attempts, state.attempts
+        seconds = time.perf_counter() - self.called
         self.joined = joined
         self.chunks += 1
         if made >= self.attempts_per_chunk and seconds < CHUNK_SECONDS:
@@ -234,7 +243,7 @@ class _Run:
         if self.t_last == state.t:
             self.x_last, self.xdot_last = np.array(np.asarray(state.differences)[0]), np.asarray(state.xdot)
         else:
-            x, xdot = compiled.evaluate(joined, state.reached)
+            x, xdot = self.compiled.evaluate(joined, state.reached)
             self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
         rows = int(np.asarray(buffer.rows))
         self._keep(*(np.asarray(part)[:rows] for part in (buffer.times, buffer.x, buffer.xdot)))
@@ -256,7 +265,7 @@ class _Run:
 
     def _next_times(self) -> np.ndarray:
         """The next wanted times, as many as fit in a chunk."""
-        fit = int(np.clip(CHUNK_BYTES / (16 * self.problem.size), FEWEST_ROWS, CHUNK_ROWS))
+        fit = int(min(max(CHUNK_BYTES / (16 * self.problem.size), FEWEST_ROWS), CHUNK_ROWS))
         window = np.full(fit, np.inf)
         if self.request.times is not None:
             left = self.request.times[self.rows_written : self.rows_written + fit]
@@ -276,9 +285,7 @@ class _Run:
         if self.on_chunk is not None:
             self.on_chunk(t, x, xdot)
             return
-        self.kept.t.append(t)
-        self.kept.x.append(x)
-        self.kept.xdot.append(xdot)
+        self.kept.append((t, x, xdot))
 
     def _record_crossing(self) -> Crossing:
         which = np.flatnonzero(np.asarray(self._state.crossed))
@@ -304,13 +311,13 @@ class _Run:
         matrix = state.matrix._replace(**changes)
         self.joined = joined.changed_on_host(state._replace(matrix=matrix, status=Status.RUNNING))
 
-    def _singular(self, t: float, x: jax.Array, xdot: jax.Array, h: float) -> tuple[Status, None]:
+    def _singular(self, t: float, x: jax.Array, xdot: jax.Array, h: float) -> Status:
         self.detail = describe_singularity(
             self.problem, self.compiled.pattern, t, x, xdot, self.request.p, h
         )
-        return Status.SINGULAR, None
+        return Status.SINGULAR
 
-    def _singular_now(self) -> tuple[Status, None]:
+    def _singular_now(self) -> Status:
         x, xdot = jnp.asarray(self.x_last), jnp.asarray(self.xdot_last)
         return self._singular(self.t_last, x, xdot, self._state.h)
 
@@ -321,18 +328,19 @@ class _Run:
     def solution(self, status: Status) -> Solution:
         if self.bar is not None:
             self.bar.close()
-        n, kept = self.problem.size, self.kept
+        nothing = np.zeros(0), np.zeros((0, self.problem.size)), np.zeros((0, self.problem.size))
+        t, x, xdot = map(np.concatenate, zip(*self.kept, strict=True)) if self.kept else nothing
         counts = {} if self.joined is None else self._state.counters._asdict()
         histogram = tuple(np.asarray(counts.pop("order_histogram", ())).tolist())
         element = counts.pop("limited_element", 0)
-        warning = _rounding_warning(element, counts.get("steps", 0), counts.get("limited_by_rounding", 0))
+        warning = rounding_warning(element, counts.get("steps", 0), counts.get("limited_by_rounding", 0))
         return Solution(
-            t=np.concatenate(kept.t) if kept.t else np.zeros(0),
-            x=np.concatenate(kept.x) if kept.x else np.zeros((0, n)),
-            xdot=np.concatenate(kept.xdot) if kept.xdot else np.zeros((0, n)),
+            t=t,
+            x=x,
+            xdot=xdot,
             status=status,
             message=" ".join(part for part in (status.advice, self.detail, warning) if part),
-            t_last=float(self.t_last),
+            t_last=self.t_last,
             x_last=self.x_last,
             xdot_last=self.xdot_last,
             statistics=Statistics(
@@ -347,28 +355,10 @@ class _Run:
         )
 
 
-def _off_constraints(problem: Problem, residual: Any, size: float) -> str:
-    off = np.where(problem.row_flags, 0.0, np.abs(np.asarray(residual)))
-    rows = np.flatnonzero(off > 1e-3 * off.max())[:10].tolist()
-    return f"Rows {rows} are off; to satisfy them, x has to move by {size:.2g} tolerances of a step."
-
-
-def _rounding_warning(element: int, steps: int, limited_by_rounding: int) -> str:
-    if limited_by_rounding == 0:
-        return ""
-    return (
-        f"In {limited_by_rounding} of {steps} steps rounding was larger than the tolerance, the last time "
-        f"that of x[{element}]: it is small beside what it is computed from, and no more accurate. "
-        "A larger `atol` for it, or equations that do not cancel, remove this warning."
-    )
-
-
-def _settings(request: Request, compiled: CompiledProblem) -> Joined:
-    r, t_end = request, np.asarray(request.t1)
-    return join_on_host(
-        make_settings(
-            t_end, r.rtol, r.atol, compiled.pattern.integrals, r.max_step, r.max_steps, r.max_order
-        )
+def _settings(request: Request, compiled: CompiledProblem) -> Settings:
+    r = request
+    return make_settings(
+        r.t1, r.rtol, r.atol, compiled.pattern.integrals, r.max_step, r.max_steps, r.max_order
     )
 
 

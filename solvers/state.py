@@ -53,6 +53,22 @@ def make_settings(
     )
 
 
+PackedSettings = tuple[Any, Any]
+"""A vector of all numbers, and atol: a call pays for every array."""
+
+
+def pack_settings(settings: Settings) -> PackedSettings:
+    numbers = settings._asdict()
+    atol = numbers.pop("atol")
+    return np.array([float(number) for number in numbers.values()]), atol
+
+
+def unpack_settings(packed: PackedSettings) -> Settings:
+    (t_end, rtol, strictness, max_step, max_steps, max_order), atol = packed
+    counts = max_steps.astype(jnp.int32), max_order.astype(jnp.int32)
+    return Settings(t_end, rtol, atol, strictness, max_step, *counts)
+
+
 class Counters(NamedTuple):
     """Work done so far."""
 
@@ -74,8 +90,10 @@ class Counters(NamedTuple):
 
 
 def no_work() -> Counters:
-    zeros = Counters(**dict.fromkeys(Counters._fields, np.zeros((), np.int32)))
-    return zeros._replace(order_histogram=np.zeros(MAX_ORDER + 1, np.int32))
+    """Counts at the start, on the host."""
+    zeros: dict[str, Any] = dict.fromkeys(Counters._fields, np.zeros((), np.int32))
+    zeros["order_histogram"] = np.zeros(MAX_ORDER + 1, np.int32)
+    return Counters(**zeros)
 
 
 class Matrix(NamedTuple):
