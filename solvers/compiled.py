@@ -13,19 +13,20 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .choose_solver import ChosenSolver, choose_solver, may_be_symmetric
-from .compile_options import fast_jit
-from .crossings import sides_at
+from .compile_options import LONG, fast_jit
 from .formula import FORMULAS
-from .jacobian import Gather, Pattern, fd_rows, gather_tables, matrix_values, pattern_of
-from .linear import LinearSolver
+from .jacobian import Pattern, gather_tables, matrix_values, pattern_of
+from .joined import Joined, join, join_on_host
 from .loop import run_chunk
 from .native_attempt import is_available
-from .output import evaluate
+from .output import Buffer, evaluate
 from .problem import Problem, kinds
 from .renewal import Method, Tables
-from .state import State, error_weights, first_step, start_state
+from .start import NO_FACTORS, NO_WORK, StartPoint, begin, look, start
+from .state import PackedSettings, State, make_settings, unpack_settings
 from .step import predict
 
 
@@ -41,54 +42,57 @@ class CompiledProblem:
     evaluate: Callable[..., Any]
     look: Callable[..., Any]
     begin: Callable[..., Any]
+    blank: Joined | None
+    """Stands for the state where `run` is to make it. None for long vectors, which the choice between two
+    states would copy, and for linear solvers that choose pivots outside."""
+    no_start: StartPoint | None
+    """Stands for the start where `run` has a state."""
 
-    def values_for_next_attempt(self, state: Any, settings: Any, p: Any) -> jax.Array:
+    def values_for_next_attempt(self, state: State, t_end: float, p: Any) -> jax.Array:
         """The matrix the next attempt will use."""
         at = predict(state.differences, state.order, state.h)
         c = state.h / jnp.asarray(self.method.formula.leading)[state.order]
-        t = jnp.minimum(state.t + state.h, settings.t_end)
+        t = jnp.minimum(state.t + state.h, t_end)
         return self.values(self.tables.gather, t, at.x, at.xdot, p, c)
 
 
-def _look(
-    problem: Problem,
-    directions: int,
-    gather: Gather,
-    settings: Any,
-    t: Any,
-    x: jax.Array,
-    xdot: jax.Array,
-    p: Any,
-    given: Any,
-    factor: Any,
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The residual at a start, the step to begin with, and the matrix to it. The step is the given one, or
-    if that is zero a proposed one times a factor."""
-    span = settings.t_end - t
-    h = first_step(span, xdot, error_weights(x, settings), settings.rtol, settings.max_step)
-    h = jnp.where(given > 0, jnp.minimum(given, span), factor * h)
-    values = matrix_values(problem, directions, gather, t, x, xdot, p, h)
-    return problem.residual(t, x, xdot, p), h, values
+def _begin(*arguments: Any) -> tuple[Joined, jax.Array]:
+    state, off = begin(*arguments)
+    return join(state), off
 
 
-def _begin(
-    problem: Problem,
-    solver: LinearSolver,
-    tables: Any,
-    settings: Any,
-    t: Any,
-    x: jax.Array,
-    xdot: jax.Array,
+def _run(
+    method: Method,
+    tables: Tables,
+    packed: PackedSettings,
     p: Any,
-    h: Any,
-    factors: Any,
-    residual: jax.Array,
-) -> tuple[State, jax.Array]:
-    """The state at a start, and by how many tolerances x is off the constraints."""
-    constraints = jnp.where(fd_rows(problem), 0.0, residual)
-    shift = solver.solve(tables, factors, constraints)
-    state = start_state(t, x, xdot, h, factors, sides_at(problem, t, x, xdot, p))
-    return state, jnp.max(jnp.abs(shift) * error_weights(x, settings))
+    joined: Joined,
+    point: StartPoint | None,
+    times: jax.Array,
+    attempts: jax.Array,
+    every_step: jax.Array,
+) -> tuple[Joined, Buffer]:
+    """A chunk from a state, or if a start is wanted, from there."""
+    settings, state = unpack_settings(packed), joined.split()
+    if point is not None:
+        state = jax.lax.cond(
+            point.is_wanted, lambda: start(method, tables, settings, p, point), lambda: state
+        )
+    state, buffer = run_chunk(method, tables, settings, p, state, times, attempts, every_step)
+    return join(state), buffer
+
+
+def _evaluate(joined: Joined, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return evaluate(joined.split(), t)
+
+
+def _blank(method: Method, tables: Tables, p: Any, point: StartPoint) -> Joined:
+    """A state of zeros, as a start would make it."""
+    size, integrals = method.problem.size, np.zeros(method.problem.size, bool)
+    settings = make_settings(np.zeros(()), 1.0, np.ones(size), integrals, np.inf, 1, 1)
+    state = jax.eval_shape(partial(start, method), tables, settings, p, point)
+    zeros = join_on_host(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state))
+    return jax.tree.map(jnp.asarray, zeros)
 
 
 def compile_problem(
@@ -108,23 +112,30 @@ def compile_problem(
     jit = partial(fast_jit, size=problem.size)
     values = jit(partial(matrix_values, problem, pattern.directions))
     gather = gather_tables(pattern)
-    look = None
+    seen = None
     if linear_solver == "auto" and may_be_symmetric(pattern):
         t, x, xdot, c = example()
-        look = values(gather, t, x, xdot, p, c)
-    chosen = choose_solver(linear_solver, pattern, look)
+        seen = values(gather, t, x, xdot, p, c)
+    chosen = choose_solver(linear_solver, pattern, seen)
     native = chosen.solver.name != "dense" and is_available()
     method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula], native)
+    tables = Tables(gather, chosen.solver.tables)
+    no_start = blank = None
+    if chosen.solver.name in NO_FACTORS and problem.size < LONG:
+        no_start = StartPoint(np.zeros(4), np.zeros(problem.size), np.zeros(problem.size), NO_WORK)
+        blank = _blank(method, tables, p, no_start)
     kept[key] = CompiledProblem(
         problem=problem,
         pattern=pattern,
         chosen=chosen,
         method=method,
-        tables=Tables(gather, chosen.solver.tables),
-        run=jit(partial(run_chunk, method)),
+        tables=tables,
+        run=jit(partial(_run, method)),
         values=values,
-        evaluate=jit(evaluate),
-        look=jit(partial(_look, problem, pattern.directions)),
+        evaluate=jit(_evaluate),
+        look=jit(partial(look, problem, pattern.directions)),
         begin=jit(partial(_begin, problem, chosen.solver)),
+        blank=blank,
+        no_start=no_start,
     )
     return kept[key]

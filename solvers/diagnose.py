@@ -66,3 +66,10 @@ def _indices(found: np.ndarray) -> str:
     return f"{found[:AT_MOST].tolist()}" + (
         f" and {len(found) - AT_MOST} more" if len(found) > AT_MOST else ""
     )
+
+
+def describe_violation(problem: Problem, residual: Any, size: float) -> str:
+    """Which constraints are off, and by how much."""
+    off = np.where(problem.row_flags, 0.0, np.abs(np.asarray(residual)))
+    rows = np.flatnonzero(off > 1e-3 * off.max())[:10].tolist()
+    return f"Rows {rows} are off; to satisfy them, x has to move by {size:.2g} tolerances of a step."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import jax
@@ -29,6 +30,7 @@ class Request:
     p: Any
     rtol: float
     atol: np.ndarray
+    """One number, or one for each element of x."""
     times: np.ndarray | None
     max_steps: int
     initial_step: float | None
@@ -53,21 +55,21 @@ def check_request(
 ) -> Request:
     """The request, or ValueError with a sentence about what is wrong."""
     t0, t1 = float(t0), float(t1)
-    if not (np.isfinite(t0) and np.isfinite(t1)):
+    if not (isfinite(t0) and isfinite(t1)):
         raise ValueError(f"The interval from {t0} to {t1} is not finite.")
     if t1 <= t0:
         raise ValueError(f"t1 = {t1} is not after t0 = {t0}; integration goes forward only.")
     x, xdot = _vector("x0", x0), None if xdot0 is None else _vector("xdot0", xdot0)
     p = _checked_parameters(p)
     problem.check_shapes(x, x if xdot is None else xdot, p)
-    if not (np.isfinite(rtol) and rtol >= SMALLEST_RTOL):
+    if not (isfinite(rtol) and rtol >= SMALLEST_RTOL):
         raise ValueError(f"rtol = {rtol} is not possible; it must be at least {SMALLEST_RTOL}.")
     tolerance = np.asarray(atol, float)
     if tolerance.shape not in ((), (problem.size,)):
         raise ValueError(
             f"atol has shape {tolerance.shape}; it must be a number or have shape ({problem.size},)."
         )
-    if not np.all(tolerance > 0):
+    if not (tolerance > 0).all():
         raise ValueError(
             "atol must be positive: a variable that passes through zero has no relative error."
         )
@@ -75,7 +77,7 @@ def check_request(
         raise ValueError(f"max_steps = {max_steps} allows no step; it must be at least 1.")
     if not max_step > 0:
         raise ValueError(f"max_step = {max_step} must be positive.")
-    if initial_step is not None and not (np.isfinite(initial_step) and initial_step > 0):
+    if initial_step is not None and not (isfinite(initial_step) and initial_step > 0):
         raise ValueError(f"initial_step = {initial_step} must be positive.")
     if not 1 <= max_order <= MAX_ORDER:
         raise ValueError(f"max_order = {max_order} is not between 1 and {MAX_ORDER}.")
@@ -86,7 +88,7 @@ def check_request(
         xdot,
         p,
         float(rtol),
-        np.broadcast_to(tolerance, (problem.size,)),
+        tolerance,
         _checked_times(times, t0, t1),
         min(int(max_steps), 2**31 - 2),
         initial_step,
@@ -97,25 +99,35 @@ def check_request(
 
 def _vector(name: str, values: Any) -> np.ndarray:
     vector = np.atleast_1d(np.asarray(values, float))
-    bad = np.flatnonzero(~np.isfinite(vector))
-    if len(bad):
+    finite = np.isfinite(vector)
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
         raise ValueError(f"{name} is not finite at index {bad[:10].tolist()}.")
     return vector
 
 
 def _checked_parameters(p: Any) -> Any:
-    for path, leaf in jax.tree_util.tree_leaves_with_path(p):
-        if not np.all(np.isfinite(np.asarray(leaf, float))):
-            name = jax.tree_util.keystr(path) or "itself"
-            raise ValueError(f"The parameter p{name if name != 'itself' else ''} is not finite: {leaf}.")
-    return jax.tree.map(lambda leaf: jnp.asarray(leaf) if np.size(leaf) > FEW else np.asarray(leaf), p)
+    leaves, structure = jax.tree.flatten(p)
+    if not all(np.isfinite(np.asarray(leaf, float)).all() for leaf in leaves):
+        raise ValueError(_not_finite(p))
+    arrays = [jnp.asarray(leaf) if np.size(leaf) > FEW else np.asarray(leaf) for leaf in leaves]
+    return jax.tree.unflatten(structure, arrays)
+
+
+def _not_finite(p: Any) -> str:
+    path, leaf = next(
+        (path, leaf)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(p)
+        if not np.isfinite(np.asarray(leaf, float)).all()
+    )
+    return f"The parameter p{jax.tree_util.keystr(path)} is not finite: {leaf}."
 
 
 def _checked_times(times: Any, t0: float, t1: float) -> np.ndarray | None:
     if times is None:
         return None
     wanted = np.atleast_1d(np.asarray(times, float))
-    if wanted.ndim != 1 or np.any(np.diff(wanted) < 0):
+    if wanted.ndim != 1 or (wanted[1:] < wanted[:-1]).any():
         raise ValueError("times must be one-dimensional and increasing.")
     if len(wanted) and not (wanted[0] >= t0 and wanted[-1] <= t1):
         raise ValueError(

@@ -42,7 +42,8 @@ class KLUSolver:
         try:
             # The old factors are freed when the last reference goes.
             self._numeric = self._klujax.factor(rows, columns, values, self._symbolic)
-        except jax.errors.JaxRuntimeError as error:
+        # JAX raises the one or the other, depending on whether the call has returned before it fails.
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
             raise SingularMatrix("The iteration matrix is singular.") from error
         return jnp.asarray(self._numeric.as_list(), dtype=jnp.uint64)
 

@@ -82,7 +82,3 @@ def _run_natively(
 
     now, buffer = jax.lax.while_loop(going, body, (from_state(run, state), buffer))
     return to_state(now), buffer
-
-
-def as_running(state: State) -> State:
-    return state._replace(status=jnp.asarray(Status.RUNNING, jnp.int32))

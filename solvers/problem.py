@@ -105,4 +105,9 @@ class Problem:
 def kinds(p: Any) -> Any:
     """Structure, shapes and types of parameters: what compiled functions depend on."""
     leaves, tree = jax.tree.flatten(p)
-    return tree, tuple((np.shape(leaf), str(jax.numpy.result_type(leaf))) for leaf in leaves)
+    return tree, tuple(
+        (leaf.shape, leaf.dtype)
+        if isinstance(leaf, (np.ndarray, jax.Array))
+        else (np.shape(leaf), jax.numpy.result_type(leaf))
+        for leaf in leaves
+    )

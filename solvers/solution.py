@@ -80,3 +80,13 @@ class Solution:
             f"{self.status.name}: {self.message}\n{len(self.t)} rows of output, last time {self.t_last:g}, "
             f"linear solver {self.linear_solver}\n{self.statistics}"
         )
+
+
+def rounding_warning(element: int, steps: int, limited_by_rounding: int) -> str:
+    if limited_by_rounding == 0:
+        return ""
+    return (
+        f"In {limited_by_rounding} of {steps} steps rounding was larger than the tolerance, the last time "
+        f"that of x[{element}]: it is small beside what it is computed from, and no more accurate. "
+        "A larger `atol` for it, or equations that do not cancel, remove this warning."
+    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,30 +16,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from .compiled import CompiledProblem, compile_problem
-from .diagnose import describe_singularity
+from .diagnose import describe_singularity, describe_violation
 from .initialize import consistent_xdot
 from .inputs import Request, check_request
+from .joined import Joined
 from .linear import SingularMatrix
-from .loop import as_running
+from .output import Buffer
 from .problem import Problem
-from .solution import Crossing, Solution, Statistics
-from .state import Settings, State, make_settings
+from .solution import Crossing, Solution, Statistics, rounding_warning
+from .start import INCONSISTENT, NO_WORK, StartPoint
+from .state import Settings, make_settings, pack_settings
 from .status import Status
 
-CHUNK_BYTES = 8e6
+CHUNK_BYTES = 2e6
 CHUNK_ROWS, FEWEST_ROWS = 1024, 4
 """A chunk of output has at most so many rows, and for large problems only as many as fit in CHUNK_BYTES:
-all of it is allocated and cleared, filled or not."""
+all of it is allocated and cleared, filled or not, and with more it no longer stays in the cache."""
 CHUNK_SECONDS = 0.3
 FIRST_CHUNK = 2e7
 """Attempts in the first chunk times unknowns, before it is known how long an attempt takes."""
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""
 
-INCONSISTENT = 1e5
-"""Violation of the constraints at the start, in units of the error of a step, that is no longer taken for
-rounded data."""
-
+Chunk = tuple[Joined, Buffer]
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 OnCrossing = Callable[[Crossing, np.ndarray, np.ndarray], tuple[Any, Any] | None]
 
@@ -68,13 +66,14 @@ def solve(
 ) -> Solution:
     """Integrate 0 = F(t, x, xdot, p) from t0 to t1.
 
+    xdot0        None: computed from the equations
+    atol         one number, or one for each element of x
+    times        where output is wanted, increasing; None: at every step
+    max_steps    attempts at a step, rejected ones included
     progress     True: a bar at once; a number: after so many seconds
-    times        where output is wanted, increasing; None: at every step atol         one number, or one
-    for each element of x max_steps    attempts at a step, rejected ones included xdot0        None:
-    computed from the equations on_chunk     is given each chunk (t, x, xdot) as it comes, which is then
-    not kept: memory stays bounded on_crossing  is given each crossing with x and xdot there, and returns
-    new ones (xdot None: computed) to go on with;
-                 None, or if it returns None: the run ends at the crossing
+    on_chunk     is given each chunk (t, x, xdot) as it comes, which is then not kept: memory stays bounded
+    on_crossing  is given each crossing with x and xdot there, and returns new ones (xdot None: computed) to
+                 go on with; None, or if it returns None: the run ends at the crossing
 
     Wrong arguments raise ValueError. Whatever happens during the run is told by `Solution.status`.
     """
@@ -97,15 +96,6 @@ def solve(
     return run.solution(status)
 
 
-@dataclass
-class _Kept:
-    """Chunks of output on the host."""
-
-    t: list[np.ndarray]
-    x: list[np.ndarray]
-    xdot: list[np.ndarray]
-
-
 class _Run:
     """One call of `solve`: what was computed so far, and how to go on."""
 
@@ -122,13 +112,15 @@ class _Run:
         self.linear_solver, self.on_chunk = linear_solver, on_chunk
         self.every_step = request.times is None
         self.compiled = self._compile(linear_solver)
-        self.kept = _Kept([], [], [])
+        self.kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self.rows_written = 0
-        self.state: State | None = None
+        self.settings = _settings(request, self.compiled)
+        self.packed_settings = pack_settings(self.settings)
+        self.joined: Joined | None = None  # the state
         self.detail = ""
         self.crossings: list[Crossing] = []
-        self.chunks = self.pivots_renewed = 0
-        self.attempts_per_chunk = int(np.clip(FIRST_CHUNK / problem.size, 20, 2000))
+        self.attempts = self.chunks = self.pivots_renewed = 0
+        self.attempts_per_chunk = int(min(max(FIRST_CHUNK / problem.size, 20), 2000))
         self.t_last, self.x_last = request.t0, np.asarray(request.x0)
         self.xdot_last = np.full(problem.size, np.nan)
         self.began = time.perf_counter()
@@ -145,87 +137,117 @@ class _Run:
 
     def from_start(self, t: float, x: Any, xdot: Any, restarted: bool) -> tuple[Status, Crossing | None]:
         """Start at order one and go to the end, a crossing, or a failure."""
-        request, compiled = self.request, self.compiled
-        self.settings = _settings(request, compiled)
         if xdot is None:
-            found = consistent_xdot(self.problem, t, x, request.p)
+            found = consistent_xdot(self.problem, t, x, self.request.p)
             if found.status.failed:
                 self.detail = found.message
                 return found.status, None
-            xdot = jnp.asarray(found.xdot)
+            xdot = found.xdot
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
-        given, factor = request.initial_step or 0.0, RESTART_FACTOR if restarted else 1.0
+        factor = RESTART_FACTOR if restarted else 1.0
+        try:
+            chunk = self._start_at_once(t, x, xdot, factor)
+            if chunk is None:
+                failed = self._start(t, x, xdot, factor)
+                if failed is not None:
+                    return failed, None
+            if self.every_step:
+                self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
+            return self._go_on(chunk)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED, None
+
+    def _start_at_once(self, t: float, x: Any, xdot: Any, factor: float) -> Chunk | None:
+        """Start and go on by one call; None where that is not possible, or something is wrong."""
+        if self.compiled.blank is None:
+            return None
+        numbers = np.array([1.0, t, self.request.initial_step or 0.0, factor])
+        chunk = self._call(self.compiled.blank, StartPoint(numbers, x, xdot, self._work()))
+        return None if chunk[0].on_host().status == Status.INCONSISTENT else chunk
+
+    def _start(self, t: float, x: Any, xdot: Any, factor: float) -> Status | None:
+        """Make the state step by step, or say what is wrong."""
+        request, compiled = self.request, self.compiled
+        given = request.initial_step or 0.0
         first, h, values = compiled.look(
             compiled.tables.gather, self.settings, t, x, xdot, request.p, given, factor
         )
-        if not np.all(np.isfinite(np.asarray(first))):
-            rows = np.flatnonzero(~np.isfinite(np.asarray(first)))[:10]
+        finite = np.isfinite(np.asarray(first))
+        if not finite.all():
+            rows = np.flatnonzero(~finite)[:10]
             self.detail = f"Rows {rows.tolist()} of the residual are not finite at the start."
-            return Status.NON_FINITE, None
+            return Status.NON_FINITE
         try:
             factors = compiled.chosen.solver.prepare(values)
         except SingularMatrix:
             return self._singular(t, x, xdot, float(h))
-        start, off = compiled.begin(
-            compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first
+        joined, off = compiled.begin(
+            compiled.tables.solver, self.settings, t, x, xdot, request.p, h, factors, first, self._work()
         )
-        if float(off) > INCONSISTENT:
-            self.detail = _off_constraints(self.problem, first, float(off))
-            return Status.INCONSISTENT, None
-        if self.state is not None:
-            start = start._replace(counters=self.state.counters, attempts=self.state.attempts)
-        self.state = start
-        if self.every_step:
-            self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
-        try:
-            return self._go_on()
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED, None
+        if np.asarray(off) > INCONSISTENT:
+            self.detail = describe_violation(self.problem, first, float(off))
+            return Status.INCONSISTENT
+        self.joined = joined
+        return None
 
-    def _go_on(self) -> tuple[Status, Crossing | None]:
+    @property
+    def _state(self) -> Any:
+        """The state, with numbers of Python."""
+        assert self.joined is not None
+        return self.joined.on_host()
+
+    def _work(self) -> Joined:
+        """What was counted so far."""
+        if self.joined is None:
+            return NO_WORK
+        return NO_WORK.changed_on_host((self._state.counters, self._state.attempts))
+
+    def _go_on(self, chunk: Chunk | None) -> tuple[Status, Crossing | None]:
         while True:
-            status = self._chunk()
+            status = self._chunk(chunk)
+            chunk = None
             self._show_progress()
             if status == Status.NEW_PIVOTS:
                 if not self._renew_pivots():
-                    return self._singular_now()
+                    return self._singular_now(), None
             elif status == Status.CROSSING and not self._pending():
                 return status, self._record_crossing()
             elif status == Status.SINGULAR:
-                return self._singular_now()
+                return self._singular_now(), None
             elif status != Status.RUNNING and not self._pending():
                 return status, None
 
-    def _chunk(self) -> Status:
+    def _call(self, joined: Joined | None, point: StartPoint | None) -> Chunk:
         """One call of the compiled loop."""
-        compiled, request, state = self.compiled, self.request, self.state
-        assert state is not None
-        began = time.perf_counter()
-        times = self._next_times()
-        attempts = np.asarray(self.attempts_per_chunk, np.int32)
-        arguments = self.settings, request.p, state, times, attempts, self.every_step
+        self.called = time.perf_counter()
+        compiled, attempts = self.compiled, np.asarray(self.attempts_per_chunk, np.int32)
+        arguments = self.packed_settings, self.request.p, joined, point, self._next_times(), attempts
+        return compiled.run(compiled.tables, *arguments, self.every_step)
+
+    def _chunk(self, chunk: Chunk | None) -> Status:
+        """Wait for a chunk, and take what it brings."""
         try:
-            state, buffer = compiled.run(compiled.tables, *arguments)
-            jax.block_until_ready(state)
+            joined, buffer = chunk or self._call(self.joined, self.compiled.no_start)
+            state = joined.on_host()
         except jax.errors.JaxRuntimeError:
             return self._zero_pivot()
-        made = int(state.attempts) - int(self.state.attempts) if self.state is not None else 0
-        seconds = time.perf_counter() - began
-        self.state = state
+        made, self.attempts = state.attempts - self.attempts, state.attempts
+        seconds = time.perf_counter() - self.called
+        self.joined = joined
         self.chunks += 1
         if made >= self.attempts_per_chunk and seconds < CHUNK_SECONDS:
             self.attempts_per_chunk *= 2
         elif seconds > 2 * CHUNK_SECONDS:
             self.attempts_per_chunk = max(1, self.attempts_per_chunk // 2)
-        self.t_last = float(state.reached)
-        if self.t_last == float(state.t):
+        self.t_last = state.reached
+        if self.t_last == state.t:
             self.x_last, self.xdot_last = np.array(np.asarray(state.differences)[0]), np.asarray(state.xdot)
         else:
-            x, xdot = compiled.evaluate(state, state.reached)
+            x, xdot = self.compiled.evaluate(joined, state.reached)
             self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
-        rows = int(buffer.rows)
+        rows = int(np.asarray(buffer.rows))
         self._keep(*(np.asarray(part)[:rows] for part in (buffer.times, buffer.x, buffer.xdot)))
-        return Status(int(state.status))
+        return Status(state.status)
 
     def _zero_pivot(self) -> Status:
         """KLU met a pivot that is exactly zero, and the chunk is lost: go there in small chunks, then
@@ -233,19 +255,17 @@ class _Run:
 
         The factors of the state before the chunk are overwritten, so they must not be used either.
         """
-        assert self.state is not None
         if not self.compiled.chosen.solver.keeps_pivots:
             raise
-        outdated = self.state.matrix._replace(outdated=jnp.ones((), bool))
-        self.state = self.state._replace(matrix=outdated)
+        self._change_matrix(outdated=True)
         if self.attempts_per_chunk == 1:
-            return Status.SINGULAR if bool(self.state.matrix.pivots_are_new) else Status.NEW_PIVOTS
+            return Status.SINGULAR if self._state.matrix.pivots_are_new else Status.NEW_PIVOTS
         self.attempts_per_chunk = max(1, self.attempts_per_chunk // 8)
         return Status.RUNNING
 
     def _next_times(self) -> np.ndarray:
         """The next wanted times, as many as fit in a chunk."""
-        fit = int(np.clip(CHUNK_BYTES / (16 * self.problem.size), FEWEST_ROWS, CHUNK_ROWS))
+        fit = int(min(max(CHUNK_BYTES / (16 * self.problem.size), FEWEST_ROWS), CHUNK_ROWS))
         window = np.full(fit, np.inf)
         if self.request.times is not None:
             left = self.request.times[self.rows_written : self.rows_written + fit]
@@ -265,44 +285,41 @@ class _Run:
         if self.on_chunk is not None:
             self.on_chunk(t, x, xdot)
             return
-        self.kept.t.append(t)
-        self.kept.x.append(x)
-        self.kept.xdot.append(xdot)
+        self.kept.append((t, x, xdot))
 
     def _record_crossing(self) -> Crossing:
-        assert self.state is not None
-        which = np.flatnonzero(np.asarray(self.state.crossed))
-        sides = np.asarray(self.state.sides)
+        which = np.flatnonzero(np.asarray(self._state.crossed))
+        sides = np.asarray(self._state.sides)
         found = Crossing(self.t_last, tuple(which.tolist()), tuple(sides[which].tolist()))
         self.crossings.append(found)
         return found
 
     def _renew_pivots(self) -> bool:
-        assert self.state is not None
         self.pivots_renewed += 1
-        values = self.compiled.values_for_next_attempt(self.state, self.settings, self.request.p)
+        values = self.compiled.values_for_next_attempt(self._state, self.request.t1, self.request.p)
         try:
             factors = self.compiled.chosen.solver.prepare(values)
         except SingularMatrix:
             return False
-        matrix = self.state.matrix._replace(
-            factors=factors, pivots_are_new=jnp.ones((), bool), outdated=jnp.ones((), bool)
-        )
-        self.state = as_running(self.state._replace(matrix=matrix))
+        self._change_matrix(factors=factors, pivots_are_new=True, outdated=True)
         return True
 
-    def _singular(self, t: float, x: jax.Array, xdot: jax.Array, h: float) -> tuple[Status, None]:
+    def _change_matrix(self, **changes: Any) -> None:
+        """Change what is known of the matrix, and go on."""
+        state, joined = self._state, self.joined
+        assert joined is not None
+        matrix = state.matrix._replace(**changes)
+        self.joined = joined.changed_on_host(state._replace(matrix=matrix, status=Status.RUNNING))
+
+    def _singular(self, t: float, x: jax.Array, xdot: jax.Array, h: float) -> Status:
         self.detail = describe_singularity(
             self.problem, self.compiled.pattern, t, x, xdot, self.request.p, h
         )
-        return Status.SINGULAR, None
+        return Status.SINGULAR
 
-    def _singular_now(self) -> tuple[Status, None]:
-        state = self.state
-        assert state is not None
-        return self._singular(
-            self.t_last, jnp.asarray(self.x_last), jnp.asarray(self.xdot_last), float(state.h)
-        )
+    def _singular_now(self) -> Status:
+        x, xdot = jnp.asarray(self.x_last), jnp.asarray(self.xdot_last)
+        return self._singular(self.t_last, x, xdot, self._state.h)
 
     def _show_progress(self) -> None:
         if self.bar is not None:
@@ -311,24 +328,23 @@ class _Run:
     def solution(self, status: Status) -> Solution:
         if self.bar is not None:
             self.bar.close()
-        n, kept = self.problem.size, self.kept
-        counts = {} if self.state is None else self.state.counters._asdict()
+        nothing = np.zeros(0), np.zeros((0, self.problem.size)), np.zeros((0, self.problem.size))
+        t, x, xdot = map(np.concatenate, zip(*self.kept, strict=True)) if self.kept else nothing
+        counts = {} if self.joined is None else self._state.counters._asdict()
         histogram = tuple(np.asarray(counts.pop("order_histogram", ())).tolist())
-        element = int(counts.pop("limited_element", 0))
-        warning = _rounding_warning(
-            element, **{k: int(counts.get(k, 0)) for k in ("steps", "limited_by_rounding")}
-        )
+        element = counts.pop("limited_element", 0)
+        warning = rounding_warning(element, counts.get("steps", 0), counts.get("limited_by_rounding", 0))
         return Solution(
-            t=np.concatenate(kept.t) if kept.t else np.zeros(0),
-            x=np.concatenate(kept.x) if kept.x else np.zeros((0, n)),
-            xdot=np.concatenate(kept.xdot) if kept.xdot else np.zeros((0, n)),
+            t=t,
+            x=x,
+            xdot=xdot,
             status=status,
             message=" ".join(part for part in (status.advice, self.detail, warning) if part),
-            t_last=float(self.t_last),
+            t_last=self.t_last,
             x_last=self.x_last,
             xdot_last=self.xdot_last,
             statistics=Statistics(
-                **{name: int(count) for name, count in counts.items()},
+                **counts,
                 order_histogram=histogram,
                 chunks=self.chunks,
                 pivots_renewed=self.pivots_renewed,
@@ -337,22 +353,6 @@ class _Run:
             linear_solver=str(self.compiled.chosen),
             crossings=tuple(self.crossings),
         )
-
-
-def _off_constraints(problem: Problem, residual: Any, size: float) -> str:
-    off = np.where(problem.row_flags, 0.0, np.abs(np.asarray(residual)))
-    rows = np.flatnonzero(off > 1e-3 * off.max())[:10].tolist()
-    return f"Rows {rows} are off; to satisfy them, x has to move by {size:.2g} tolerances of a step."
-
-
-def _rounding_warning(element: int, steps: int, limited_by_rounding: int) -> str:
-    if limited_by_rounding == 0:
-        return ""
-    return (
-        f"In {limited_by_rounding} of {steps} steps rounding was larger than the tolerance, the last time "
-        f"that of x[{element}]: it is small beside what it is computed from, and no more accurate. "
-        "A larger `atol` for it, or equations that do not cancel, remove this warning."
-    )
 
 
 def _settings(request: Request, compiled: CompiledProblem) -> Settings:

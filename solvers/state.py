@@ -52,6 +52,22 @@ def make_settings(
     )
 
 
+PackedSettings = tuple[Any, Any]
+"""A vector of all numbers, and atol: a call pays for every array."""
+
+
+def pack_settings(settings: Settings) -> PackedSettings:
+    numbers = settings._asdict()
+    atol = numbers.pop("atol")
+    return np.array([float(number) for number in numbers.values()]), atol
+
+
+def unpack_settings(packed: PackedSettings) -> Settings:
+    (t_end, rtol, strictness, max_step, max_steps, max_order), atol = packed
+    counts = max_steps.astype(jnp.int32), max_order.astype(jnp.int32)
+    return Settings(t_end, rtol, atol, strictness, max_step, *counts)
+
+
 class Counters(NamedTuple):
     """Work done so far."""
 
@@ -70,6 +86,13 @@ class Counters(NamedTuple):
     """Accepted steps in which rounding was larger than the tolerance of the result."""
     limited_element: jax.Array
     """Which element of x that was, the last time."""
+
+
+def no_work() -> Counters:
+    """Counts at the start, on the host."""
+    zeros: dict[str, Any] = dict.fromkeys(Counters._fields, np.zeros((), np.int32))
+    zeros["order_histogram"] = np.zeros(MAX_ORDER + 1, np.int32)
+    return Counters(**zeros)
 
 
 class Matrix(NamedTuple):
@@ -145,8 +168,7 @@ def start_state(
     zero, count, no = jnp.zeros(()), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
     matrix = Matrix(factors, zero, count, zero + UNKNOWN_RATE, no_rounding(x), ~no, no)
     if counters is None:
-        counters = Counters(**dict.fromkeys(Counters._fields, count))
-        counters = counters._replace(order_histogram=jnp.zeros(MAX_ORDER + 1, jnp.int32))
+        counters = no_work()
     return State(
         t=jnp.asarray(t, float),
         h=h,
