@@ -27,7 +27,7 @@ import numpy as np
 
 from modia_py.solvers import Problem, solve
 
-OURS = (1e-3, 3e-4, 1e-4, 1e-5, 3e-6)
+OURS = (1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
 IDA = (1e-5, 1e-6)
 TIMES = np.array([0.01, 0.1, 1.0])
 

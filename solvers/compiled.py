@@ -117,7 +117,7 @@ def compile_problem(
         t, x, xdot, c = example()
         seen = values(gather, t, x, xdot, p, c)
     chosen = choose_solver(linear_solver, pattern, seen)
-    native = chosen.solver.name != "dense" and is_available()
+    native = is_available()
     method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula], native)
     tables = Tables(gather, chosen.solver.tables)
     no_start = blank = None

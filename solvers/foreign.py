@@ -40,72 +40,72 @@ pointer: Any = intrinsic(_typed_pointer)
 """The pointer to an address."""
 
 
-@njit(inline="always")
+@njit
 def words(address: int, count: int) -> Any:
     return carray(pointer(address), count, np.int64)
 
 
-@njit(inline="always")
+@njit
 def numbers(address: int, count: int) -> Any:
     return carray(pointer(address), count, np.float64)
 
 
-@njit(inline="always")
+@njit
 def matrix(address: int, rows: int, columns: int) -> Any:
     return carray(pointer(address), (rows, columns), np.float64)
 
 
-@njit(inline="always")
+@njit
 def _described(list_address: int, index: int) -> Any:
     return words(words(list_address, index + 1)[index], _LENGTHS + 1)
 
 
-@njit(inline="always")
+@njit
 def argument_address(frame: Any, index: int) -> int:
     """Where the data of an argument are."""
     return _described(frame[_ARGUMENTS], index)[_DATA]
 
 
-@njit(inline="always")
+@njit
 def result_address(frame: Any, index: int) -> int:
     """Where the data of a result are to be written."""
     return _described(frame[_RESULTS], index)[_DATA]
 
 
-@njit(inline="always")
+@njit
 def _vector(described: Any) -> Any:
     return numbers(described[_DATA], words(described[_LENGTHS], 1)[0])
 
 
-@njit(inline="always")
+@njit
 def _matrix(described: Any) -> Any:
     lengths = words(described[_LENGTHS], 2)
     return matrix(described[_DATA], lengths[0], lengths[1])
 
 
-@njit(inline="always")
+@njit
 def argument(frame: Any, index: int) -> Any:
     """A vector of numbers that is given."""
     return _vector(_described(frame[_ARGUMENTS], index))
 
 
-@njit(inline="always")
+@njit
 def argument_matrix(frame: Any, index: int) -> Any:
     return _matrix(_described(frame[_ARGUMENTS], index))
 
 
-@njit(inline="always")
+@njit
 def result(frame: Any, index: int) -> Any:
     """A vector of numbers to be written."""
     return _vector(_described(frame[_RESULTS], index))
 
 
-@njit(inline="always")
+@njit
 def result_matrix(frame: Any, index: int) -> Any:
     return _matrix(_described(frame[_RESULTS], index))
 
 
-@njit(inline="always")
+@njit
 def asked_for_version(frame: Any) -> bool:
     """XLA asks once for the version of its interface that is spoken here: its own, as long as it is 0.x."""
     if frame[_EXTENSION] == 0:

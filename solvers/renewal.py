@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from .decisions import LARGE
 from .formula import Formula
 from .jacobian import Gather, matrix_and_probe
 from .linear import GOOD_ENOUGH, Factors, LinearSolver, probe_error
@@ -71,8 +70,5 @@ def new_matrix(
         )  # fmt: skip
         return keep_the_larger(former, new, c, c / former_c, error_weights(at.x, settings))
 
-    if method.problem.size < LARGE:
-        rounding = look()
-    else:
-        rounding = jax.lax.cond(is_far_away(former, c), lambda: not_looked(former), look)
+    rounding = jax.lax.cond(is_far_away(former, c), lambda: not_looked(former), look)
     return NewMatrix(factors, rounding, finite & (error <= GOOD_ENOUGH), finite)
