@@ -6,7 +6,9 @@ parameters and on the choices below, but on no value; so it is kept with the pro
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +32,23 @@ from .state import PackedSettings, State, make_settings, unpack_settings
 from .step import predict
 
 
+class Turns:
+    """Whose turn it is to use the factors of a linear solver that keeps them.
+
+    Threads that run the same problem wait for each other. A run inside of another one, from a function that
+    is given its chunks or crossings, does not have to wait; the outer one then needs new factors.
+    """
+
+    def __init__(self, are_needed: bool):
+        self.lock = threading.RLock() if are_needed else nullcontext()
+        self._are_needed, self._last = are_needed, None
+
+    def taken_from(self, run: Any) -> bool:
+        """Whether another run has had its turn since this one; it is this one's now."""
+        other, self._last = self._last is not run, run
+        return other and self._are_needed
+
+
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
     problem: Problem
@@ -47,6 +66,7 @@ class CompiledProblem:
     states would copy, and for linear solvers that choose pivots outside."""
     no_start: StartPoint | None
     """Stands for the start where `run` has a state."""
+    turns: Turns
 
     def values_for_next_attempt(self, state: State, t_end: float, p: Any) -> jax.Array:
         """The matrix the next attempt will use."""
@@ -137,5 +157,6 @@ def compile_problem(
         begin=jit(partial(_begin, problem, chosen.solver)),
         blank=blank,
         no_start=no_start,
+        turns=Turns(chosen.solver.keeps_factors),
     )
     return kept[key]

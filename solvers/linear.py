@@ -31,6 +31,9 @@ class LinearSolver(Protocol):
     name: str
     keeps_pivots: bool
     """Whether `factor` uses the pivots of the old factors, which may have become bad ones."""
+    keeps_factors: bool
+    """Whether the factors live outside of JAX, where a second run of the same problem would overwrite
+    them."""
     tables: Any
 
     def prepare(self, values: jax.Array) -> Factors:

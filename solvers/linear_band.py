@@ -71,6 +71,7 @@ def _places(order: np.ndarray) -> np.ndarray:
 class BandSolver:
     name = "band"
     keeps_pivots = False
+    keeps_factors = True
 
     def __init__(self, pattern: Pattern, order: Order | None = None):
         order = order or narrow_order(pattern, 2 * pattern.size, 2 * pattern.size)

@@ -21,6 +21,7 @@ class DenseFactors(NamedTuple):
 class DenseSolver:
     name = "dense"
     keeps_pivots = False
+    keeps_factors = False
 
     def __init__(self, pattern: Pattern):
         self.size = pattern.size

@@ -23,6 +23,7 @@ class HostSolver:
 
     name = "host"
     keeps_pivots = False
+    keeps_factors = True
 
     def __init__(self, pattern: Pattern):
         n = pattern.size

@@ -23,6 +23,7 @@ from .linear import SingularMatrix
 class KLUSolver:
     name = "klu"
     keeps_pivots = True
+    keeps_factors = True
 
     def __init__(self, pattern: Pattern):
         import klujax

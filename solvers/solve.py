@@ -81,19 +81,23 @@ def solve(
         problem, t0, t1, x0, xdot0, p, rtol, atol, times, max_steps, initial_step, max_step, max_order
     )
     run = _Run(problem, request, formula, linear_solver, progress, on_chunk)
-    x, xdot = request.x0, request.xdot0
-    t, restarted = request.t0, False
+    with run.compiled.turns.lock:
+        return run.solution(_from_crossing_to_crossing(run, on_crossing))
+
+
+def _from_crossing_to_crossing(run: _Run, on_crossing: OnCrossing | None) -> Status:
+    request = run.request
+    t, x, xdot, restarted = request.t0, request.x0, request.xdot0, False
     while True:
         status, found = run.from_start(t, x, xdot, restarted)
         if status != Status.CROSSING or on_crossing is None or found is None:
-            break
+            return status
         t, restarted = found.time, True
         changed = on_crossing(found, run.x_last, run.xdot_last)
         if changed is None or t >= request.t1:
-            break
+            return status
         x = np.asarray(changed[0], float)
         xdot = None if changed[1] is None else np.asarray(changed[1], float)
-    return run.solution(status)
 
 
 class _Run:
@@ -145,6 +149,7 @@ class _Run:
             xdot = found.xdot
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
         factor = RESTART_FACTOR if restarted else 1.0
+        self.compiled.turns.taken_from(self)
         try:
             chunk = self._start_at_once(t, x, xdot, factor)
             if chunk is None:
@@ -204,6 +209,8 @@ class _Run:
 
     def _go_on(self, chunk: Chunk | None) -> tuple[Status, Crossing | None]:
         while True:
+            if self.compiled.turns.taken_from(self) and not self._renew_pivots():
+                return self._singular_now(), None
             status = self._chunk(chunk)
             chunk = None
             self._show_progress()

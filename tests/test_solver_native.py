@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -253,3 +256,33 @@ def test_a_kink_restarts_and_is_passed():
     finer = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-9, times=[2.0])
     assert found.success
     np.testing.assert_allclose(found.x, finer.x, atol=1e-4)
+
+
+@pytest.mark.parametrize("linear_solver", ["dense", "band", "klu", "superlu"])
+def test_runs_at_the_same_time_do_not_disturb_each_other(linear_solver, monkeypatch):
+    """In threads, and one inside of the other: linear solvers keep factors, and must not mix them up."""
+    problem, times = rod(60), np.linspace(0, 1, 21)
+
+    def simulate(p, **options):
+        return solve(
+            problem, 0.0, 1.0, np.zeros(60), p=p, times=times, linear_solver=linear_solver, **options
+        )
+
+    values = [0.01, 0.2, 3.0, 40.0] * 2
+    alone = [simulate(p).x for p in values]
+    with ThreadPoolExecutor(4) as threads:
+        for mine, others in zip(alone, threads.map(simulate, values), strict=True):
+            np.testing.assert_array_equal(mine, others.x)
+
+    chunks = []
+
+    def disturb(t, x, xdot):
+        chunks.append(x)
+        assert simulate(40.0).success
+
+    # Chunks of twenty attempts; the name of the module is that of its function, too.
+    monkeypatch.setattr(sys.modules["modia_py.solvers.solve"], "FIRST_CHUNK", 20 * 60)
+    outer = simulate(0.01, on_chunk=disturb)
+    assert outer.success
+    assert len(chunks) >= 3
+    np.testing.assert_allclose(np.concatenate(chunks), alone[0], atol=1e-6)
