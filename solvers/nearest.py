@@ -84,7 +84,7 @@ class NearestSystem:
     ) -> NearestRoot:
         """The root nearest to z. `fixed` unknowns keep their values; rows that are not `active` are left
         out."""
-        system = self.system.use(arguments)
+        system = self.system.with_arguments(arguments)
         z = np.asarray(z, float)
         problem = _Problem(
             system,

@@ -14,6 +14,7 @@ If the line search fails, the homotopy g(x) - (1 - s) g(x_start) = 0 is followed
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -80,11 +81,13 @@ class SparseSystem:
 
         self._value = quick_jit(flat, self.n)
         self._compressed = partial(quick_jit(compressed, self.n), colours)
-        self.use(arguments)
+        self.leaves = leaves
 
-    def use(self, arguments: tuple[Any, ...]) -> SparseSystem:
-        self.leaves = jax.tree.leaves(arguments)
-        return self
+    def with_arguments(self, arguments: tuple[Any, ...]) -> SparseSystem:
+        """The same equations at other arguments. This one stays as it is: another thread may use it."""
+        other = copy(self)
+        other.leaves = jax.tree.leaves(arguments)
+        return other
 
     def value(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(self._value(jnp.asarray(x), *self.leaves))
@@ -121,7 +124,7 @@ def find_root(
     """
     key = name, kinds(arguments)
     if key in problem.kept:
-        system = problem.kept[key].use(arguments)
+        system = problem.kept[key].with_arguments(arguments)
     else:
         system = problem.kept[key] = SparseSystem(equations, start, arguments, pattern)
     free = np.ones(problem.size, bool) if free is None else free

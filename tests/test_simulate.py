@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -237,3 +239,17 @@ def test_a_missing_ground_is_named_and_the_answer_right():
         result = simulate(Floating(), 1.0, times=5)
     np.testing.assert_allclose(result["c.u"], 10 * (1 - np.exp(-result.time / 0.25)), rtol=1e-5, atol=1e-6)
     assert any("set to zero" in note for note in result.notes)
+
+
+def test_one_translation_serves_many_threads(mass):
+    """Each run starts from its own parameters: der2(s) at the start says which those were."""
+    stiffnesses = [100.0, 500.0, 1e3, 3e3] * 4
+
+    def start_and_end(c):
+        result = mass.simulate(0.3, params={"c": c})
+        return result["der2(s)"][0], result.final("s")
+
+    alone = [start_and_end(c) for c in stiffnesses]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(start_and_end, stiffnesses)) == alone
+    np.testing.assert_allclose([start for start, _ in alone], -0.1 * np.array(stiffnesses) - 0.8 * 9.81)
