@@ -42,8 +42,12 @@ wheel: $(VENV)/.ready-dev
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# Native code is compiled on first use and kept; better now than in the first simulation.
+NATIVE := from modia_py.solvers import linear_band as b, native_attempt as a; a.is_available(), b.native_functions()
+
 $(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --editable ".[plot]"
+	$(BIN)/python -c "$(NATIVE)"
 	touch $@
 
 $(VENV)/.ready-dev: pyproject.toml tools/install_cholmod.sh | $(VENV)/.ready

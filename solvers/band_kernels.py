@@ -286,14 +286,14 @@ def _solve(frame: Any, transposed: bool) -> None:
         x[after[i]] = y[i]
 
 
-def _handlers(source: str) -> dict[str, Any]:
+def _handlers(source: int) -> dict[str, Any]:
     """What XLA calls. The fingerprint of the other file is part of each function for numba's cache."""
 
     @cfunc(HANDLER, cache=True)
     def factor_handler(frame_pointer: Any) -> int:
         """Arguments: layout, values, number of the last factorization. Result: the number of this one."""
         frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and len(source) > 0:
+        if not asked_for_version(frame) and source != 0:
             layout = words(argument_address(frame, 0), _LAYOUT)
             words(layout[_KIND], 1)[0] = _factor(layout, argument(frame, 1))
             words(result_address(frame, 0), 1)[0] = words(argument_address(frame, 2), 1)[0] + 1
@@ -302,14 +302,14 @@ def _handlers(source: str) -> dict[str, Any]:
     @cfunc(HANDLER, cache=True)
     def solve_handler(frame_pointer: Any) -> int:
         frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and len(source) > 0:
+        if not asked_for_version(frame) and source != 0:
             _solve(frame, False)
         return 0
 
     @cfunc(HANDLER, cache=True)
     def solve_transposed_handler(frame_pointer: Any) -> int:
         frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and len(source) > 0:
+        if not asked_for_version(frame) and source != 0:
             _solve(frame, True)
         return 0
 

@@ -315,16 +315,17 @@ def _put(s: Any, position: Any) -> None:
     s[OUTDATED], s[PIVOTS_ARE_NEW] = position.outdated, position.pivots_are_new
 
 
-def _handlers(source: str) -> dict[str, Any]:
+def _handlers(source: int) -> dict[str, Any]:
     """What XLA calls. The fingerprint of the other files is part of each function for numba's cache."""
 
     @cfunc(HANDLER, cache=True)
     def begin_handler(frame_pointer: Any) -> int:
         """table, atol, numbers, limits -> x, slope, weights, numbers"""
         frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and len(source) > 0:
-            s = result(frame, 3)
-            s[:] = argument(frame, 2)
+        if not asked_for_version(frame) and source != 0:
+            before, s = argument(frame, 2), result(frame, 3)
+            for i in range(len(s)):  # an assignment of slices takes seconds to compile
+                s[i] = before[i]
             begin(
                 foreign.argument_matrix(frame, 0), argument(frame, 1), s, argument(frame, 3),
                 result(frame, 0), result(frame, 1), result(frame, 2),
@@ -335,7 +336,7 @@ def _handlers(source: str) -> dict[str, Any]:
     def weigh_handler(frame_pointer: Any) -> int:
         """table, atol, rounding of constraints, of slopes, limits, weights, numbers -> the last two"""
         frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and len(source) > 0:
+        if not asked_for_version(frame) and source != 0:
             weigh(
                 foreign.argument_matrix(frame, 0), argument(frame, 1), argument(frame, 2),
                 argument(frame, 3), argument(frame, 4), result(frame, 0), result(frame, 1),
@@ -346,7 +347,7 @@ def _handlers(source: str) -> dict[str, Any]:
     def iterate_handler(frame_pointer: Any) -> int:
         """delta, limits, weights, d, x, slope, numbers -> the last four"""
         frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and len(source) > 0:
+        if not asked_for_version(frame) and source != 0:
             iterate(
                 argument(frame, 0), argument(frame, 1), argument(frame, 2),
                 result(frame, 0), result(frame, 1), result(frame, 2), result(frame, 3),
@@ -357,7 +358,7 @@ def _handlers(source: str) -> dict[str, Any]:
     def finish_handler(frame_pointer: Any) -> int:
         """d, limits, atol, table, weights, x, slope, xdot, numbers -> the last six"""
         frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and len(source) > 0:
+        if not asked_for_version(frame) and source != 0:
             finish(
                 argument(frame, 0), argument(frame, 1), argument(frame, 2), result_matrix(frame, 0),
                 result(frame, 1), result(frame, 2), result(frame, 3), result(frame, 4), result(frame, 5),
