@@ -42,17 +42,16 @@ class Start:
 
 def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: Any = None) -> Start:
     """xdot for given x, on the constraints."""
-    x = jnp.asarray(x, float)
-    is_fd = fd_rows(problem)
+    x = np.asarray(x, float)
 
     def equations(xdot: jax.Array, t: jax.Array, x: jax.Array, p: Any) -> jax.Array:
         one = jnp.ones_like(t)
         value, rate = jax.jvp(lambda t, x: problem.residual(t, x, xdot, p), (t, x), (one, xdot))
-        return jnp.where(is_fd, value, rate)
+        return jnp.where(fd_rows(problem), value, rate)
 
-    start = jnp.zeros_like(x) if guess is None else jnp.asarray(guess, float)
-    p = jax.tree.map(jnp.asarray, p)
-    arguments = jnp.asarray(t, float), x, p
+    start = np.zeros_like(x) if guess is None else np.asarray(guess, float)
+    p = jax.tree.map(np.asarray, p)
+    arguments = np.asarray(t, float), x, p
     found = find_root(problem, "xdot", equations, start, arguments, pattern=_pattern(problem, p))
     return _start(x, found, of_x=False)
 
@@ -61,16 +60,15 @@ def consistent_start(
     problem: Problem, t: float, x: Any, p: Any = None, *, fixed: Any = None, xdot_guess: Any = None
 ) -> Start:
     """The x nearest to the given one with fc(t, x) = 0, its `fixed` elements unchanged, and xdot to it."""
-    x = jnp.asarray(x, float)
-    is_fd = fd_rows(problem)
+    x = np.asarray(x, float)
     free = np.ones(problem.size, bool) if fixed is None else ~np.asarray(fixed, bool)
 
     def equations(x: jax.Array, t: jax.Array, p: Any) -> jax.Array:
-        return jnp.where(is_fd, 0.0, problem.residual(t, x, jnp.zeros_like(x), p))
+        return jnp.where(fd_rows(problem), 0.0, problem.residual(t, x, jnp.zeros_like(x), p))
 
-    p = jax.tree.map(jnp.asarray, p)
+    p = jax.tree.map(np.asarray, p)
     found = find_root(
-        problem, "constraints", equations, x, (jnp.asarray(t, float), p), free=free, nearest=True
+        problem, "constraints", equations, x, (np.asarray(t, float), p), free=free, nearest=True
     )
     if found.status.failed:
         return _start(x, found, of_x=True)
@@ -79,16 +77,15 @@ def consistent_start(
 
 def impulse_start(problem: Problem, t: float, x_left: Any, p: Any = None, xdot_guess: Any = None) -> Start:
     """x after the impulses that an inconsistent left limit causes, and xdot to it."""
-    x_left = jnp.asarray(x_left, float)
-    is_fd = fd_rows(problem)
-    slope = jnp.zeros_like(x_left) if xdot_guess is None else jnp.asarray(xdot_guess, float)
+    x_left = np.asarray(x_left, float)
+    slope = np.zeros_like(x_left) if xdot_guess is None else np.asarray(xdot_guess, float)
 
     def equations(x: jax.Array, t: jax.Array, x_left: jax.Array, slope: jax.Array, p: Any) -> jax.Array:
         value, impulse = jax.jvp(lambda xdot: problem.residual(t, x, xdot, p), (slope,), (x - x_left,))
-        return jnp.where(is_fd, impulse, value)
+        return jnp.where(fd_rows(problem), impulse, value)
 
-    p = jax.tree.map(jnp.asarray, p)
-    arguments = jnp.asarray(t, float), x_left, slope, p
+    p = jax.tree.map(np.asarray, p)
+    arguments = np.asarray(t, float), x_left, slope, p
     found = find_root(problem, "impulse", equations, x_left, arguments, pattern=_pattern(problem, p))
     if found.status.failed:
         return _start(x_left, found, of_x=True)
@@ -101,7 +98,7 @@ def _pattern(problem: Problem, p: Any) -> tuple[np.ndarray, np.ndarray]:
     return found.rows, found.columns
 
 
-def _start(x: jax.Array, found: Any, of_x: bool) -> Start:
+def _start(x: np.ndarray, found: Any, of_x: bool) -> Start:
     unknown = np.full(len(x), np.nan)
     return Start(
         x=np.asarray(found.x if of_x else x),

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
@@ -65,7 +64,7 @@ class NearestSystem:
         arguments: tuple[Any, ...],
         pattern: tuple[Any, Any] | None = None,
     ):
-        self.system = SparseSystem(equations, jnp.asarray(z, float), arguments, pattern)
+        self.system = SparseSystem(equations, np.asarray(z, float), arguments, pattern)
 
     @property
     def pattern(self) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:

@@ -53,7 +53,7 @@ class SparseSystem:
     def __init__(
         self,
         equations: Callable[..., Any],
-        x: jax.Array,
+        x: np.ndarray,
         arguments: tuple[Any, ...],
         pattern: tuple[Any, Any] | None = None,
     ):
@@ -90,15 +90,15 @@ class SparseSystem:
         return other
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self._value(jnp.asarray(x), *self.leaves))
+        return np.asarray(self._value(x, *self.leaves))
 
     def jacobian(self, x: np.ndarray) -> sparse.csc_array:
-        products = np.asarray(self._compressed(jnp.asarray(x), *self.leaves))
+        products = np.asarray(self._compressed(x, *self.leaves))
         values = products[self.colours[self.columns], self.rows]
         return sparse.csc_array((values, (self.rows, self.columns)), shape=(self.m, self.n))
 
 
-def _pattern(function: Any, x: jax.Array, leaves: list[Any], m: int) -> tuple[np.ndarray, np.ndarray]:
+def _pattern(function: Any, x: np.ndarray, leaves: list[Any], m: int) -> tuple[np.ndarray, np.ndarray]:
     try:
         found = asdex.jacobian_sparsity(function, x, *leaves)
     except Exception:  # a dense pattern is always right
@@ -111,7 +111,7 @@ def find_root(
     problem: Problem,
     name: str,
     equations: Callable[..., Any],
-    start: jax.Array,
+    start: np.ndarray,
     arguments: tuple[Any, ...],
     *,
     free: np.ndarray | None = None,
@@ -129,8 +129,9 @@ def find_root(
         system = problem.kept[key] = SparseSystem(equations, start, arguments, pattern)
     free = np.ones(problem.size, bool) if free is None else free
     x0 = np.asarray(start, float)
-    if not np.all(np.isfinite(system.value(x0))):
-        bad = np.flatnonzero(~np.isfinite(system.value(x0)))
+    finite = np.isfinite(system.value(x0))
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
         return Root(
             x0,
             Status.NON_FINITE,
