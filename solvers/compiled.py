@@ -124,6 +124,8 @@ def compile_problem(
 ) -> CompiledProblem:
     """Everything that does not depend on values. Where it pays, "auto" looks at
     the matrix for example() = (t, x, xdot, c)."""
+    if formula not in FORMULAS:
+        raise ValueError(f"There is no formula '{formula}'; there are {', '.join(FORMULAS)}.")
     kept = problem.kept
     key = linear_solver, formula, kinds(p)
     if key in kept:

@@ -50,8 +50,8 @@ SHRINK_AT_MOST = 0.2
 SHRINK_AFTER_NEWTON = 0.25
 TINY = 1e-30
 FAILURES_UNTIL_RESTART = 3
-SMALLEST_STEP = 16.0
-"""In units of rounding of t."""
+SMALLEST_STEP = 4.0
+"""In units of rounding of t: about the distance of the grid of time."""
 SMALLEST_STEP_OF_ALL = 1e-40
 """In units of the last time, for steps at t = 0, where nothing is rounded."""
 EPS = float(np.finfo(float).eps)
@@ -247,11 +247,12 @@ def decisions(xp: Any, where: Callable[..., Any], compiled: Callable[[Any], Any]
         is.
 
         The formulas take steps for equal. Rounding of t would make them unequal, and x wrong by that times
-        its slope: late and fast solutions would not be smooth to their last digits.
+        its slope: late and fast solutions would not be smooth to their last digits. No step is shorter than
+        the distance of the grid.
         """
         coarse = 4.0 * abs(t)
-        rounded = (coarse + h) - coarse
-        return where(rounded > 0, rounded, h)
+        distance = coarse * (1.0 + EPS) - coarse
+        return where(distance > 0, maximum((coarse + h) - coarse, distance), h)
 
     @compiled
     def fit(factor: Any, h: Any, t: Any, limits: Limits) -> tuple[Any, Any]:
@@ -265,7 +266,10 @@ def decisions(xp: Any, where: Callable[..., Any], compiled: Callable[[Any], Any]
         return fitted, where(fitted == h, 1.0, fitted / h)
 
     @compiled
-    def status_after(now: Position, found: Found, accepted: Any, t: Any, h: Any, limits: Limits) -> Any:
+    def status_after(
+        now: Position, found: Found, accepted: Any, wanted: Any, t: Any, h: Any, limits: Limits
+    ) -> Any:
+        """After a failure there has to be a smaller step, if one is wanted."""
         not_finite = ~found.finite_matrix | ~found.finite
         cause = where(
             not_finite,
@@ -273,7 +277,8 @@ def decisions(xp: Any, where: Callable[..., Any], compiled: Callable[[Any], Any]
             where(~found.usable, _SINGULAR, where(found.converged, _ERROR_TEST, _NEWTON)),
         )
         smallest = maximum(SMALLEST_STEP * (EPS * abs(t)), SMALLEST_STEP_OF_ALL * abs(limits.t_end))
-        too_small = ~accepted & (h < smallest)
+        possible = (h >= smallest) & (h > 0) & ((h < now.h) | (wanted >= 1.0))  # not NaN
+        too_small = ~accepted & ~possible
         too_many = now.attempts + 1 >= limits.max_steps
         return where(
             t >= limits.t_end,
@@ -306,7 +311,7 @@ def decisions(xp: Any, where: Callable[..., Any], compiled: Callable[[Any], Any]
         h, factor = fit(wanted, now.h, t, limits)
         changed = (factor != 1.0) | (order != now.order)
         slow = ~found.renewed & (found.iterations >= MAX_ITERATIONS - 1)
-        status = status_after(now, found, accepted, t, h, limits)
+        status = status_after(now, found, accepted, wanted, t, h, limits)
         position = Position(
             t=t,
             h=h,

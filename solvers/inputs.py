@@ -54,6 +54,11 @@ def check_request(
     max_order: int,
 ) -> Request:
     """The request, or ValueError with a sentence about what is wrong."""
+    if jax.dtypes.canonicalize_dtype(np.float64) != np.float64:
+        raise ValueError(
+            "Numbers of 64 bits are switched off. Integration needs them: "
+            'jax.config.update("jax_enable_x64", True).'
+        )
     t0, t1 = float(t0), float(t1)
     if not (isfinite(t0) and isfinite(t1)):
         raise ValueError(f"The interval from {t0} to {t1} is not finite.")
@@ -73,8 +78,8 @@ def check_request(
         raise ValueError(
             "atol must be positive: a variable that passes through zero has no relative error."
         )
-    if max_steps < 1:
-        raise ValueError(f"max_steps = {max_steps} allows no step; it must be at least 1.")
+    if not (isfinite(max_steps) and max_steps >= 1):
+        raise ValueError(f"max_steps = {max_steps} is not possible; it must be a number from 1 on.")
     if not max_step > 0:
         raise ValueError(f"max_step = {max_step} must be positive.")
     if initial_step is not None and not (isfinite(initial_step) and initial_step > 0):
@@ -91,10 +96,28 @@ def check_request(
         tolerance,
         _checked_times(times, t0, t1),
         min(int(max_steps), 2**31 - 2),
-        initial_step,
+        None if initial_step is None else min(float(initial_step), float(max_step)),
         float(max_step),
         int(max_order),
     )
+
+
+def check_changed(problem: Problem, changed: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """x and xdot after a crossing, or ValueError."""
+    if not (isinstance(changed, tuple) and len(changed) == 2):
+        raise ValueError(
+            "on_crossing must return None or a pair (x, xdot), xdot None where it is to be computed; it "
+            f"returned {type(changed).__name__}."
+        )
+    x = _vector("x from on_crossing", changed[0])
+    xdot = None if changed[1] is None else _vector("xdot from on_crossing", changed[1])
+    for vector in (x, x if xdot is None else xdot):
+        if vector.shape != (problem.size,):
+            raise ValueError(
+                f"on_crossing returned a vector of shape {vector.shape}; "
+                f"the problem has size {problem.size}."
+            )
+    return x, xdot
 
 
 def _vector(name: str, values: Any) -> np.ndarray:
@@ -127,7 +150,7 @@ def _checked_times(times: Any, t0: float, t1: float) -> np.ndarray | None:
     if times is None:
         return None
     wanted = np.atleast_1d(np.asarray(times, float))
-    if wanted.ndim != 1 or (wanted[1:] < wanted[:-1]).any():
+    if wanted.ndim != 1 or not (wanted[1:] >= wanted[:-1]).all():
         raise ValueError("times must be one-dimensional and increasing.")
     if len(wanted) and not (wanted[0] >= t0 and wanted[-1] <= t1):
         raise ValueError(

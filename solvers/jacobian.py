@@ -74,7 +74,8 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
     note = ""
     try:
         if problem.pattern is not None:
-            rows, columns = (np.asarray(index, np.int64) for index in problem.pattern)
+            given = (np.asarray(index, np.int64) for index in problem.pattern)
+            rows, columns = np.divmod(np.unique(np.ravel_multi_index(tuple(given), (n, n))), n)
         else:
             found = asdex.jacobian_sparsity(of_both, vector, time, vector, vector, *example)
             rows, columns = np.asarray(found.rows), np.asarray(found.cols)

@@ -59,7 +59,7 @@ def narrow_order(
 
 def _order(pattern: Pattern, rows: np.ndarray, columns: np.ndarray) -> Order:
     distance = _places(columns)[pattern.columns] - _places(rows)[pattern.rows]
-    return Order(rows, columns, max(0, -int(distance.min())), max(0, int(distance.max())))
+    return Order(rows, columns, -int(distance.min(initial=0)), int(distance.max(initial=0)))
 
 
 def _places(order: np.ndarray) -> np.ndarray:

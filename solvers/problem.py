@@ -67,6 +67,16 @@ class Problem:
             )
         if self.integrals is not None and len(self.integrals) != self.size:
             raise ValueError(f"integrals has {len(self.integrals)} flags, but x has {self.size} elements.")
+        if self.pattern is not None:
+            rows, columns = (np.asarray(index) for index in self.pattern)
+            if rows.ndim != 1 or rows.shape != columns.shape:
+                raise ValueError(f"pattern has {rows.shape} rows and {columns.shape} columns.")
+            for name, index in (("rows", rows), ("columns", columns)):
+                if len(index) and not (index.min() >= 0 and index.max() < self.size):
+                    raise ValueError(
+                        f"pattern has {name} from {index.min()} to {index.max()}; "
+                        f"they go from 0 to {self.size - 1}."
+                    )
 
     @property
     def row_flags(self) -> np.ndarray:
@@ -91,6 +101,8 @@ class Problem:
                 f"{self.size} unknowns, so it "
                 f"must return ({self.size},)."
             )
+        if rows.dtype != np.float64:
+            raise ValueError(f"The residual returns numbers of type {rows.dtype}; it must return float64.")
         if self.crossings is not None:
             found = jax.eval_shape(self.crossings, time, x, xdot, p)
             if len(getattr(found, "shape", ())) != 1:

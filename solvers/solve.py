@@ -18,7 +18,7 @@ import numpy as np
 from .compiled import CompiledProblem, compile_problem
 from .diagnose import describe_singularity, describe_violation
 from .initialize import consistent_xdot
-from .inputs import Request, check_request
+from .inputs import Request, check_changed, check_request
 from .joined import Joined
 from .linear import SingularMatrix
 from .output import Buffer
@@ -93,11 +93,13 @@ def _from_crossing_to_crossing(run: _Run, on_crossing: OnCrossing | None) -> Sta
         if status != Status.CROSSING or on_crossing is None or found is None:
             return status
         t, restarted = found.time, True
-        changed = on_crossing(found, run.x_last, run.xdot_last)
+        try:
+            changed = on_crossing(found, run.x_last.copy(), run.xdot_last.copy())
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED
         if changed is None or t >= request.t1:
             return status
-        x = np.asarray(changed[0], float)
-        xdot = None if changed[1] is None else np.asarray(changed[1], float)
+        x, xdot = check_changed(run.problem, changed)
 
 
 class _Run:
@@ -209,7 +211,8 @@ class _Run:
 
     def _go_on(self, chunk: Chunk | None) -> tuple[Status, Crossing | None]:
         while True:
-            if self.compiled.turns.taken_from(self) and not self._renew_pivots():
+            # A chunk that is there already was computed with its own factors.
+            if chunk is None and self.compiled.turns.taken_from(self) and not self._renew_pivots():
                 return self._singular_now(), None
             status = self._chunk(chunk)
             chunk = None

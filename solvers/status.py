@@ -39,7 +39,8 @@ _ADVICE = {
     "oscillation or a discontinuity that is not declared as a zero crossing.",
     Status.ERROR_TEST: "The error test failed with the smallest possible step. The solution may be "
     "about to become infinite, jump, or have a kink here; declare jumps as zero "
-    "crossings, or raise `atol` for variables that pass through zero.",
+    "crossings, or raise `atol` for variables that pass through zero. Late times are resolved coarsely: "
+    "where a fast solution begins at a large t0, shift the time.",
     Status.NEWTON: "The corrector iteration did not converge with the smallest possible step. The "
     "equations may have no solution beyond this time, or be discontinuous; check "
     "the equations named by the largest residuals.",
