@@ -78,8 +78,10 @@ def check_request(
         raise ValueError(
             "atol must be positive: a variable that passes through zero has no relative error."
         )
-    if not (isfinite(max_steps) and max_steps >= 1):
-        raise ValueError(f"max_steps = {max_steps} is not possible; it must be a number from 1 on.")
+    if not isfinite(max_steps):
+        raise ValueError(f"max_steps = {max_steps} is not possible; give a large number instead.")
+    if max_steps < 1:
+        raise ValueError(f"max_steps = {max_steps} allows no step; it must be at least 1.")
     if not max_step > 0:
         raise ValueError(f"max_step = {max_step} must be positive.")
     if initial_step is not None and not (isfinite(initial_step) and initial_step > 0):
