@@ -32,8 +32,8 @@ LOOSEN = 0.2
 NEAR = 0.1
 """Rounding matters from this part of the tolerance of a step on, in units of FLOOR."""
 FAR_AWAY, REST = 0.01 * NEAR, 8.0
-"""Where rounding is below this part of the tolerance, large problems look at it with every ninth matrix
-only: a look takes longer than the matrix itself."""
+"""Where rounding is below this part of the tolerance, it is looked at with every ninth matrix only: a look
+takes longer than the matrix itself."""
 ROUNDING_REACHED = 2.0
 """Changes of so many units of rounding end Newton's iteration."""
 FORGET = 0.5
