@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numba import carray, cfunc, literal_unroll, njit
 
-from . import decisions as _decisions_module
-from . import foreign, native_layout
+from . import coefficients, foreign, native_layout, rounding, status
+from . import decisions as decisions_module
 from .coefficients import HARMONIC, MAX_ORDER, SIGNED_BINOMIALS
 from .decisions import MAX_ITERATIONS, STAGNATED, Found, Limits, Position, decisions
 from .foreign import FRAME_WORDS, HANDLER, argument, asked_for_version, result, result_matrix
@@ -373,6 +373,7 @@ def _handlers(source: int) -> dict[str, Any]:
     }
 
 
-HANDLERS = _handlers(
-    foreign.source_of(__file__, foreign.__file__, native_layout.__file__, _decisions_module.__file__)
-)
+_OTHERS = (foreign, native_layout, decisions_module, coefficients, rounding, status)
+"""Whose functions or constants become part of what is compiled."""
+
+HANDLERS = _handlers(foreign.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))
