@@ -10,8 +10,9 @@ paper, block by block of the highest-derivative equations:
 - On the highest level, derivatives of residuals are implied and dropped. What is left of all blocks is
   torn together. A derivative solved from an undifferentiated equation is not assigned: its equation is
   a row of fd, and its integral is in x.
-- A tear variable of the highest level is in x itself where its block is purely algebraic; else it is a
-  lambda, whose integral is in x and whose value is xdot; or, if it is a derivative, its integral is in x.
+- A tear variable of the highest level is in x itself, and the residuals of its block in fc, where nothing
+  the block needs is a highest derivative: states it may contain. Else it is a lambda, whose integral is in x
+  and whose value is xdot; or, if it is a derivative, its integral is in x.
 - A residual that is itself a derivative brings a mu, whose integral is in x: with the gradient of the
   residual it is added to the chain rows, and is zero in the exact solution.
 
@@ -284,9 +285,9 @@ def _add_highest_level(builder: _Builder, blocks: Blocks, below: Tearing | None,
 
 
 def _purely_algebraic(structure: Structure, blocks: Blocks) -> Integers:
-    """Blocks that depend on no potential state and no derivative, not even through other blocks."""
+    """Blocks that depend on no highest derivative, not even through other blocks: functions of x and t."""
     integral = structure.integral_of_variable()
-    dynamic = (structure.variable_derivative != NONE) | (integral != NONE)
+    dynamic = (structure.variable_derivative == NONE) & (integral != NONE)
     needs = blocks.block_of_equation(structure.equation_count)[structure.equation_of_entry()]
     needed = blocks.block_of_variable(structure.variable_count)[structure.variables]
     directly = np.unique(needs[(needs != NONE) & dynamic[structure.variables]])

@@ -152,10 +152,16 @@ def make_program(
         residual,
         max(1, functions.size),  # a model that is all assignments has no problem; see `run.evaluate_only`
         functions.differential_rows,
-        integrals=layout.integrals.tolist() if layout.integrals.any() else None,
+        integrals=_given(layout.integrals),
+        multipliers=_given(layout.kind == Slot.MU),
+        algebraic=_given(layout.kind == Slot.ALGEBRAIC),
         pattern=None if patterns is None else _both(patterns[0], functions.size),
     )
     return Program(structure, result, functions, layout, signals, problem, patterns)
+
+
+def _given(flags: np.ndarray) -> np.ndarray | None:
+    return flags if flags.any() else None
 
 
 def _both(pattern: Any, n: int) -> tuple[Any, Any]:

@@ -17,7 +17,7 @@ from .newton import correct
 from .projection import onto_constraints
 from .renewal import Method, NewMatrix, Tables, new_matrix
 from .rounding import ROUNDING_REACHED, Rounding
-from .state import Counters, Matrix, Settings, State, beyond_tolerance, error_weights
+from .state import Counters, Matrix, Settings, State, beyond_tolerance, error_weights, slope_weights
 from .step import Prediction, estimate, neighbouring_errors, predict, weighted_norm
 from .table import begin_again, move
 
@@ -39,10 +39,16 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
     renewal = renew_matrix(method, tables, settings, p, state, t_new, prediction, c)
     matrix = renewal.matrix
     weights, inevitable, foreseen = _with_rounding(state.x, settings, matrix.rounding)
+    places = method.problem.slope_places
+
+    def of_slopes(xdot: jax.Array) -> jax.Array:
+        return slope_weights(places, xdot, settings, matrix.rounding, c)
+
     correction = correct(
         method.problem, method.solver, tables.solver, matrix.factors,
         t_new, prediction, p, c, weights, matrix.rate, renewal.usable, state.order == 1,
         ROUNDING_REACHED * inevitable, renewal.renewed | (ROUNDING_REACHED * foreseen >= STAGNATED),
+        of_slopes if len(places) else None,
     )  # fmt: skip
     error = estimate(correction.d, state.order, weights, method.formula)
     accepted = IN_JAX.is_accepted(renewal.usable, correction.converged, error)

@@ -108,8 +108,7 @@ def _evaluate(joined: Joined, t: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 def _blank(method: Method, tables: Tables, p: Any, point: StartPoint) -> Joined:
     """A state of zeros, as a start would make it."""
-    size, integrals = method.problem.size, np.zeros(method.problem.size, bool)
-    settings = make_settings(np.zeros(()), 1.0, np.ones(size), integrals, np.inf, 1, 1)
+    settings = make_settings(method.problem, np.zeros(()), 1.0, 1.0, np.inf, 1, 1)
     state = jax.eval_shape(partial(start, method), tables, settings, p, point)
     zeros = join_on_host(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), state))
     return jax.tree.map(jnp.asarray, zeros)
@@ -141,7 +140,7 @@ def compile_problem(
     chosen = choose_solver(linear_solver, pattern, seen)
     native = is_available()
     method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula], native)
-    tables = Tables(gather, chosen.solver.tables)
+    tables = Tables(gather, chosen.solver.tables, jnp.asarray(problem.slope_places))
     no_start = blank = None
     if chosen.solver.name in NO_FACTORS and problem.size < LONG:
         no_start = StartPoint(np.zeros(4), np.zeros(problem.size), np.zeros(problem.size), NO_WORK)

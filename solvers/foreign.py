@@ -90,6 +90,13 @@ def argument(frame: Any, index: int) -> Any:
 
 
 @njit
+def argument_words(frame: Any, index: int) -> Any:
+    """A vector of integers that is given."""
+    described = _described(frame[_ARGUMENTS], index)
+    return words(described[_DATA], words(described[_LENGTHS], 1)[0])
+
+
+@njit
 def argument_matrix(frame: Any, index: int) -> Any:
     return _matrix(_described(frame[_ARGUMENTS], index))
 

@@ -51,11 +51,11 @@ def make_trajectory(
     pattern = pattern_of(problem, p)
     solver = DenseSolver(pattern)
     method = Method(problem, solver, pattern.directions, FORMULAS[formula])
-    tables = Tables(gather_tables(pattern), solver.tables)
+    tables = Tables(gather_tables(pattern), solver.tables, problem.slope_places)
 
     def trajectory(times: Any, x0: Any, xdot0: Any, p: Any) -> Trajectory:
         times, x0, xdot0 = (jnp.asarray(value, float) for value in (times, x0, xdot0))
-        settings = make_settings(times[-1], rtol, atol, pattern.integrals, jnp.inf, max_steps, 5)
+        settings = make_settings(problem, times[-1], rtol, atol, jnp.inf, max_steps, 5)
         span = times[-1] - times[0]
         h = first_step(span, xdot0, error_weights(x0, settings), settings.rtol, settings.max_step)
         values = matrix_values(problem, pattern.directions, tables.gather, times[0], x0, xdot0, p, h)

@@ -45,7 +45,6 @@ class Pattern:
     rows: np.ndarray
     columns: np.ndarray
     colours: np.ndarray
-    integrals: np.ndarray
     note: str = ""
 
     @property
@@ -87,10 +86,9 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
             ) from error
         note = f"dense, because the pattern could not be traced: {type(error).__name__}"
         rows, columns = (index.ravel() for index in np.indices((n, n)))
-    integrals = np.zeros(n, bool) if problem.integrals is None else np.asarray(problem.integrals, bool)
     order = np.lexsort((columns, rows))
     rows, columns = rows[order].astype(np.int32), columns[order].astype(np.int32)
-    return Pattern(n, rows, columns, colours_of(rows, columns, n), integrals, note)
+    return Pattern(n, rows, columns, colours_of(rows, columns, n), note)
 
 
 def pattern_of(problem: Problem, p: Any) -> Pattern:

@@ -155,7 +155,9 @@ def _begin(run: Run, now: Now) -> Now:
     vector = jax.ShapeDtypeStruct(now.x.shape, now.x.dtype)
     shapes = [vector, vector, vector, jax.ShapeDtypeStruct(now.numbers.shape, now.numbers.dtype)]
     call = jax.ffi.ffi_call("modia_py_begin", shapes)
-    x, slope, weights, numbers = call(now.table, run.settings.atol, now.numbers, run.limits)
+    x, slope, weights, numbers = call(
+        now.table, run.settings.atol, run.settings.tightness, now.numbers, run.limits
+    )
     return now._replace(x=x, slope=slope, weights=weights, numbers=numbers)
 
 
@@ -181,9 +183,11 @@ def _renew_matrix(run: Run, now: Now) -> Now:
 
 def _weigh(run: Run, now: Now) -> Now:
     def weigh(what: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        levels = now.rounding.of_constraints, now.rounding.of_slopes
+        levels, asked = (now.rounding.of_constraints, now.rounding.of_slopes), run.settings
         return tuple(
-            _call("modia_py_weigh", now.table, run.settings.atol, *levels, run.limits, changed=what)
+            _call(
+                "modia_py_weigh", now.table, asked.atol, asked.tightness, *levels, run.limits, changed=what
+            )
         )
 
     weights, numbers = once(now.rounding.matters, weigh, (now.weights, now.numbers))
@@ -192,6 +196,9 @@ def _weigh(run: Run, now: Now) -> Now:
 
 def _correct(run: Run, now: Now) -> Now:
     method, is_fd = run.method, fd_rows(run.method.problem)
+    of_slopes = (
+        run.tables.slope_places, run.settings.slope_atol, now.rounding.of_constraints, now.rounding.of_slopes,
+    )  # fmt: skip
 
     def iterate(what: Any) -> Any:
         _, x, slope, numbers = what
@@ -200,7 +207,9 @@ def _correct(run: Run, now: Now) -> Now:
         delta = method.solver.solve(
             run.tables.solver, now.factors, jnp.where(is_fd, -c * residual, -residual)
         )
-        return tuple(_call("modia_py_iterate", delta, run.limits, now.weights, changed=what))
+        return tuple(
+            _call("modia_py_iterate", delta, run.limits, now.weights, *of_slopes, changed=what)
+        )
 
     def unfinished(what: Any) -> jax.Array:
         return what[-1][at("iterating")] != 0
@@ -213,7 +222,7 @@ def _correct(run: Run, now: Now) -> Now:
 def _finish(run: Run, now: Now) -> Now:
     changed = now.table, now.weights, now.x, now.slope, now.xdot, now.numbers
     table, weights, x, slope, xdot, numbers = _call(
-        "modia_py_finish", now.d, run.limits, run.settings.atol, changed=changed
+        "modia_py_finish", now.d, run.limits, run.settings.atol, run.settings.tightness, changed=changed
     )
     return now._replace(table=table, weights=weights, x=x, slope=slope, xdot=xdot, numbers=numbers)
 

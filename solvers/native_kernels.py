@@ -24,7 +24,15 @@ from . import coefficients, foreign, native_layout, rounding, status
 from . import decisions as decisions_module
 from .coefficients import HARMONIC, MAX_ORDER, SIGNED_BINOMIALS
 from .decisions import MAX_ITERATIONS, STAGNATED, Found, Limits, Position, decisions
-from .foreign import FRAME_WORDS, HANDLER, argument, asked_for_version, result, result_matrix
+from .foreign import (
+    FRAME_WORDS,
+    HANDLER,
+    argument,
+    argument_words,
+    asked_for_version,
+    result,
+    result_matrix,
+)
 from .native_layout import at, limit_at
 from .rounding import FLOOR, LOOSEN, ROUNDING_REACHED
 
@@ -113,12 +121,16 @@ def _prepare(s: Any, limits: Any) -> None:
 
 
 @_compiled
-def _predict(table: Any, order: int, h: float, rtol: float, atol: Any, x: Any, slope: Any, w: Any) -> None:
+def _predict(
+    table: Any, order: int, h: float, rtol: float, atol: Any, tightness: Any, x: Any, slope: Any, w: Any
+) -> None:
     coefficient, now, change = HARMONIC[1] / h, table[0], table[1]
     for i in range(len(x)):
         w[i] = 1.0 / (rtol * abs(now[i]) + atol[i])
         x[i] = now[i] + change[i]
         slope[i] = coefficient * change[i]
+    for i in range(len(tightness)):  # none if it is one for all
+        w[i] *= tightness[i]
     for j in range(2, order + 1):
         coefficient, difference = HARMONIC[j] / h, table[j]
         for i in range(len(x)):
@@ -185,25 +197,31 @@ def _neighbours(row: Any, next_row: Any, d: Any, w: Any) -> tuple[float, float]:
 
 
 @_compiled
-def begin(table: Any, atol: Any, s: Any, limits: Any, x: Any, slope: Any, w: Any) -> None:
+def begin(table: Any, atol: Any, tightness: Any, s: Any, limits: Any, x: Any, slope: Any, w: Any) -> None:
     _prepare(s, limits)
-    _predict(_rows(table, slice(0, len(x))), int(s[ORDER]), s[H], limits[RTOL], atol, x, slope, w)
+    rows = _rows(table, slice(0, len(x)))
+    _predict(rows, int(s[ORDER]), s[H], limits[RTOL], atol, tightness, x, slope, w)
 
 
 @_compiled
-def weigh(table: Any, atol: Any, constraints: Any, slopes: Any, limits: Any, w: Any, s: Any) -> None:
+def weigh(
+    table: Any, atol: Any, tightness: Any, constraints: Any, slopes: Any, limits: Any, w: Any, s: Any
+) -> None:
     """No tolerance is smaller than rounding allows (`state.error_weights`, `state.beyond_tolerance`)."""
     loosest = LOOSEN * limits[STRICTNESS]
     inevitable = of_slopes = excess = 0.0
     element = 0
     for i in range(len(w)):
         tolerance = limits[RTOL] * abs(table[0, i]) + atol[i]
+        asked = limits[STRICTNESS] * tolerance
+        if len(tightness):
+            tolerance /= tightness[i]
         floor = FLOOR * constraints[i]
         allowed = max(floor, min(FLOOR * slopes[i], loosest * tolerance))
         w[i] = 1.0 / max(tolerance, allowed)
         inevitable = max(inevitable, constraints[i] * w[i])
         of_slopes = max(of_slopes, slopes[i] * w[i])
-        beyond = floor / (limits[STRICTNESS] * tolerance)
+        beyond = floor / asked
         if beyond > excess:
             excess, element = beyond, i
     s[INEVITABLE], s[FORESEEN] = inevitable, inevitable + of_slopes
@@ -211,7 +229,24 @@ def weigh(table: Any, atol: Any, constraints: Any, slopes: Any, limits: Any, w: 
 
 
 @_compiled
-def iterate(delta: Any, limits: Any, w: Any, d: Any, x: Any, slope: Any, s: Any) -> None:
+def _largest_of_slopes(
+    delta: Any, slope: Any, places: Any, slope_atol: Any, constraints: Any, slopes: Any, limits: Any, c: float
+) -> float:
+    """The largest change of an unknown that is the derivative of an element of x (`state.slope_weights`)."""
+    size, inverse, rtol = 0.0, 1.0 / c, limits[STRICTNESS] * limits[RTOL]
+    for k in range(len(places)):
+        i = places[k]
+        tolerance = c * (rtol * abs(slope[i] + inverse * delta[i]) + slope_atol[k])
+        found = abs(delta[i]) / max(tolerance, FLOOR * (constraints[i] + slopes[i]))
+        size = found if found > size or np.isnan(found) else size
+    return size
+
+
+@_compiled
+def iterate(
+    delta: Any, limits: Any, w: Any, places: Any, slope_atol: Any, constraints: Any, slopes: Any,
+    d: Any, x: Any, slope: Any, s: Any,
+) -> None:  # fmt: skip
     """d + delta is the new d; where iteration goes on, x and its slope are moved with it."""
     n, first, renewed = len(delta), s[ITERATION] == 0.0, s[NEEDED] != 0.0
     sizes = np.empty(BLOCK)
@@ -230,13 +265,15 @@ def iterate(delta: Any, limits: Any, w: Any, d: Any, x: Any, slope: Any, s: Any)
                 total[i] += change[i]
                 sizes[i] = abs(total[i] * weights[i])
             of_d = max(of_d, _largest(sizes, len(change)))
-    size = _number(of_delta)
+    of_x = _number(of_delta)
+    of_slopes = _largest_of_slopes(delta, slope, places, slope_atol, constraints, slopes, limits, s[C])
+    size = of_slopes if of_slopes > of_x or np.isnan(of_slopes) else of_x
     judged = _judge(
         size, s[SIZE], int(s[ITERATION]), s[RATE], s[ORDER] == 1.0, ROUNDING_REACHED * s[INEVITABLE],
         renewed | (ROUNDING_REACHED * s[FORESEEN] >= STAGNATED), limits[SMALLEST_RATE],
     )  # fmt: skip
     s[ITERATION] += 1.0
-    s[SIZE], s[SIZE_OF_D] = size, size if first else _number(of_d)
+    s[SIZE], s[SIZE_OF_D] = size, of_x if first else _number(of_d)
     s[RATE], s[FINITE], s[CONVERGED] = judged.rate, judged.finite, judged.converged
     going_on = judged.finite and not judged.converged and not judged.diverged
     going_on = going_on and s[ITERATION] < MAX_ITERATIONS
@@ -252,7 +289,7 @@ def iterate(delta: Any, limits: Any, w: Any, d: Any, x: Any, slope: Any, s: Any)
 
 @_compiled
 def finish(
-    d: Any, limits: Any, atol: Any, table: Any, w: Any, x: Any, slope: Any, xdot: Any, s: Any
+    d: Any, limits: Any, atol: Any, tightness: Any, table: Any, w: Any, x: Any, slope: Any, xdot: Any, s: Any
 ) -> None:
     n, order, equal_steps = len(d), int(s[ORDER]), int(s[EQUAL_STEPS])
     usable, converged = s[USABLE] != 0.0, s[CONVERGED] != 0.0
@@ -291,7 +328,8 @@ def finish(
             _advance(rows, d[part], order)
         if rescaled:
             _rescale(rows, matrix, new_order)
-        _predict(rows, new_order, h, limits[RTOL], atol[part], x[part], slope[part], w[part])
+        some = tightness[part]
+        _predict(rows, new_order, h, limits[RTOL], atol[part], some, x[part], slope[part], w[part])
 
 
 @_compiled
@@ -320,48 +358,52 @@ def _handlers(source: int) -> dict[str, Any]:
 
     @cfunc(HANDLER, cache=True)
     def begin_handler(frame_pointer: Any) -> int:
-        """table, atol, numbers, limits -> x, slope, weights, numbers"""
+        """table, atol, tightness, numbers, limits -> x, slope, weights, numbers"""
         frame = carray(frame_pointer, FRAME_WORDS)
         if not asked_for_version(frame) and source != 0:
-            before, s = argument(frame, 2), result(frame, 3)
+            before, s = argument(frame, 3), result(frame, 3)
             for i in range(len(s)):  # an assignment of slices takes seconds to compile
                 s[i] = before[i]
             begin(
-                foreign.argument_matrix(frame, 0), argument(frame, 1), s, argument(frame, 3),
-                result(frame, 0), result(frame, 1), result(frame, 2),
+                foreign.argument_matrix(frame, 0), argument(frame, 1), argument(frame, 2), s,
+                argument(frame, 4), result(frame, 0), result(frame, 1), result(frame, 2),
             )  # fmt: skip
         return 0
 
     @cfunc(HANDLER, cache=True)
     def weigh_handler(frame_pointer: Any) -> int:
-        """table, atol, rounding of constraints, of slopes, limits, weights, numbers -> the last two"""
+        """table, atol, tightness, rounding of constraints, of slopes, limits, weights, numbers -> the last two"""
         frame = carray(frame_pointer, FRAME_WORDS)
         if not asked_for_version(frame) and source != 0:
             weigh(
                 foreign.argument_matrix(frame, 0), argument(frame, 1), argument(frame, 2),
-                argument(frame, 3), argument(frame, 4), result(frame, 0), result(frame, 1),
+                argument(frame, 3), argument(frame, 4), argument(frame, 5), result(frame, 0),
+                result(frame, 1),
             )  # fmt: skip
         return 0
 
     @cfunc(HANDLER, cache=True)
     def iterate_handler(frame_pointer: Any) -> int:
-        """delta, limits, weights, d, x, slope, numbers -> the last four"""
+        """delta, limits, weights, places of slopes, their atol, rounding of constraints, of slopes,
+        d, x, slope, numbers -> the last four"""
         frame = carray(frame_pointer, FRAME_WORDS)
         if not asked_for_version(frame) and source != 0:
             iterate(
-                argument(frame, 0), argument(frame, 1), argument(frame, 2),
+                argument(frame, 0), argument(frame, 1), argument(frame, 2), argument_words(frame, 3),
+                argument(frame, 4), argument(frame, 5), argument(frame, 6),
                 result(frame, 0), result(frame, 1), result(frame, 2), result(frame, 3),
             )  # fmt: skip
         return 0
 
     @cfunc(HANDLER, cache=True)
     def finish_handler(frame_pointer: Any) -> int:
-        """d, limits, atol, table, weights, x, slope, xdot, numbers -> the last six"""
+        """d, limits, atol, tightness, table, weights, x, slope, xdot, numbers -> the last six"""
         frame = carray(frame_pointer, FRAME_WORDS)
         if not asked_for_version(frame) and source != 0:
             finish(
-                argument(frame, 0), argument(frame, 1), argument(frame, 2), result_matrix(frame, 0),
-                result(frame, 1), result(frame, 2), result(frame, 3), result(frame, 4), result(frame, 5),
+                argument(frame, 0), argument(frame, 1), argument(frame, 2), argument(frame, 3),
+                result_matrix(frame, 0), result(frame, 1), result(frame, 2), result(frame, 3),
+                result(frame, 4), result(frame, 5),
             )  # fmt: skip
         return 0
 

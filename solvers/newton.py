@@ -2,7 +2,8 @@
 
     x = x_pred + d,  xdot = xdot_pred + d / c,      M delta = -[c fd; fc],   d <- d + delta.
 
-Sizes are measured in units of the tolerance. With the rate rho = |delta_m| / |delta_(m-1)| the error of d
+Sizes are measured in units of the tolerance; for an unknown that is the derivative of an element of x, in
+units of the tolerance of that derivative. With the rate rho = |delta_m| / |delta_(m-1)| the error of d
 after m iterations is at most about rho / (1 - rho) * |delta_m|. The rate is remembered as long as the
 matrix is, so that one iteration is often enough (K. E. Brenan, S. L. Campbell, L. R. Petzold, section
 5.2).
@@ -10,6 +11,7 @@ matrix is, so that one iteration is often enough (K. E. Brenan, S. L. Campbell, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -53,8 +55,12 @@ def correct(
     strict: jax.Array | bool = False,
     rounding: jax.Array | float = 0.0,
     may_stagnate: jax.Array | bool = True,
+    slope_weights: Callable[[jax.Array], jax.Array] | None = None,
 ) -> Correction:
     """Iterate to convergence, divergence, or a value that is not finite. If not enabled, do nothing.
+
+    weights        1 / tolerance of x
+    slope_weights  the same for `problem.slope_places`, from xdot
 
     Changes of the size of rounding, given in units of the tolerance like all sizes, are the end of it.
 
@@ -67,8 +73,12 @@ def correct(
         x, xdot = prediction.x + old.d, prediction.xdot + old.d / c
         residual = problem.residual(t, x, xdot, p)
         delta = solver.solve(tables, factors, jnp.where(is_fd, -c * residual, -residual))
+        size = weighted_norm(delta, weights)
+        if slope_weights is not None:
+            of_slopes = delta[problem.slope_places] * slope_weights(xdot + delta / c)
+            size = jnp.maximum(size, jnp.max(jnp.abs(of_slopes)))
         judged = IN_JAX.judge_iteration(
-            weighted_norm(delta, weights), old.size, old.iteration, old.rate, strict, rounding,
+            size, old.size, old.iteration, old.rate, strict, rounding,
             may_stagnate, smallest_rate(problem.size),
         )  # fmt: skip
         return Correction(old.d + delta, old.iteration + 1, *judged)

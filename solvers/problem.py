@@ -3,17 +3,24 @@
     0 = F(t, x, xdot, p) = [ fd(t, x, xdot, p) ]     with  [ dfd/dxdot ]  regular.
                            [ fc(t, x, p)       ]           [ dfc/dx    ]
 
-This is the special index-1 form of M. Otter and H. Elmqvist (2017). A constraint force or another unknown
-that occurs without derivative in the fd rows is present as the derivative of its integral: x holds the
-integral, xdot the value. No equation contains such an integral itself, and only its derivative means
-something; declared as `integrals` they are left out of the error test. (They cannot be found from the
-equations: the position of a falling body does not occur in them either, and has to be tested.)
+This is the special index-1 form of M. Otter and H. Elmqvist (2017). What an element of x is decides how it
+is judged, and cannot be found from the equations (the position of a falling body may not occur in them
+either):
+
+- a state. Errors add up from step to step: it is tested, more strictly than the result has to be.
+- `algebraic`: determined anew by fc at every time. Nothing adds up, so it is tested against the tolerance
+  of the result itself: a jump to another branch is noticed, and steps are not shorter than they have to be.
+- `integrals`: a constraint force, or another unknown that depends on derivatives, is present as the
+  derivative of its integral: x holds the integral, xdot the value. No equation contains the integral, and
+  only its derivative means something: the corrector converges in that, and the integral is not tested.
+- `multipliers`, among these: zero in the exact solution. Nothing is asked of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -31,6 +38,8 @@ class Problem:
     size                length of x
     differential_rows   how many rows come first that contain derivatives; or a flag for each row
     integrals           flags of the elements of x that are integrals of an unknown; None: there are none
+    multipliers         flags of those whose unknown is zero in the exact solution; None: there are none
+    algebraic           flags of the elements that fc determines, of which no derivative occurs; None: none
     pattern             (rows, columns) that may be nonzero in dF/dx + dF/dxdot; None: find them
     crossings           z(t, x, xdot, p) -> array, whose zeros are events; None: no events
     directions          for each crossing: +1 rising only, -1 falling only, 0 both
@@ -45,6 +54,8 @@ class Problem:
     size: int
     differential_rows: int | Sequence[bool]
     integrals: Sequence[bool] | None = None
+    multipliers: Sequence[bool] | None = None
+    algebraic: Sequence[bool] | None = None
     pattern: tuple[Sequence[int], Sequence[int]] | None = None
     crossings: Residual | None = None
     directions: Sequence[int] | None = None
@@ -65,8 +76,10 @@ class Problem:
                 f"differential_rows has {len(self.differential_rows)} flags, "
                 f"but there are {self.size} rows."
             )
-        if self.integrals is not None and len(self.integrals) != self.size:
-            raise ValueError(f"integrals has {len(self.integrals)} flags, but x has {self.size} elements.")
+        for name in ("integrals", "multipliers", "algebraic"):
+            flags = getattr(self, name)
+            if flags is not None and len(flags) != self.size:
+                raise ValueError(f"{name} has {len(flags)} flags, but x has {self.size} elements.")
         if self.pattern is not None:
             rows, columns = (np.asarray(index) for index in self.pattern)
             if rows.ndim != 1 or rows.shape != columns.shape:
@@ -84,6 +97,16 @@ class Problem:
         if isinstance(self.differential_rows, (int, np.integer)):
             return np.arange(self.size) < self.differential_rows
         return np.asarray(self.differential_rows, dtype=bool)
+
+    def flags(self, name: str) -> np.ndarray:
+        """Flags of `integrals`, `multipliers` or `algebraic` elements, whether given or not."""
+        given = getattr(self, name)
+        return np.zeros(self.size, bool) if given is None else np.asarray(given, bool)
+
+    @cached_property
+    def slope_places(self) -> np.ndarray:
+        """Elements of x whose derivative is an unknown in which the corrector has to converge."""
+        return np.flatnonzero(self.flags("integrals") & ~self.flags("multipliers"))
 
     def check_shapes(self, x: Any, xdot: Any, p: Any) -> None:
         """Complain about a residual or a crossing function of the wrong shape, without evaluating it."""

@@ -33,6 +33,8 @@ class Tables(NamedTuple):
 
     gather: Gather
     solver: Any
+    slope_places: Any
+    """Of the problem: see there."""
 
 
 class NewMatrix(NamedTuple):

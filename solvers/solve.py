@@ -367,9 +367,7 @@ class _Run:
 
 def _settings(request: Request, compiled: CompiledProblem) -> Settings:
     r = request
-    return make_settings(
-        r.t1, r.rtol, r.atol, compiled.pattern.integrals, r.max_step, r.max_steps, r.max_order
-    )
+    return make_settings(compiled.problem, r.t1, r.rtol, r.atol, r.max_step, r.max_steps, r.max_order)
 
 
 def _progress_bar(t0: float, t1: float, delay: bool | float) -> Any:

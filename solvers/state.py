@@ -10,6 +10,7 @@ import numpy as np
 
 from .coefficients import DIFFERENCES, MAX_ORDER
 from .decisions import IN_JAX, UNKNOWN_RATE
+from .problem import Problem
 from .rounding import FLOOR, LOOSEN, Rounding, no_rounding
 from .status import Status
 
@@ -29,6 +30,10 @@ class Settings(NamedTuple):
     rtol: Any
     atol: Any
     """One for each element of x; infinite where an element is not tested."""
+    tightness: Any
+    """Part of the strictness that an element is tested with; empty if it is one for all of them."""
+    slope_atol: Any
+    """One for each unknown that is the derivative of an element of x; that of the result."""
     strictness: Any
     """How much stricter rtol and atol are than those of the result."""
     max_step: Any
@@ -37,14 +42,17 @@ class Settings(NamedTuple):
 
 
 def make_settings(
-    t_end: Any, rtol: Any, atol: Any, integrals: np.ndarray, max_step: Any, max_steps: int, max_order: int
+    problem: Problem, t_end: Any, rtol: Any, atol: Any, max_step: Any, max_steps: int, max_order: int
 ) -> Settings:
     """The settings of a run from the tolerances of its result."""
     strictness = STRICTNESS * max(1.0, 1e-6 / rtol) ** STRICTNESS_EXPONENT
+    algebraic = problem.flags("algebraic") if problem.algebraic is not None else np.zeros(0, bool)
     return Settings(
         t_end=t_end,
         rtol=np.asarray(rtol / strictness),
-        atol=np.where(integrals, np.inf, np.asarray(atol) / strictness),
+        atol=np.where(problem.flags("integrals"), np.inf, np.asarray(atol) / strictness),
+        tightness=np.where(algebraic, 1.0 / strictness, 1.0),
+        slope_atol=np.broadcast_to(np.asarray(atol, float), problem.size)[problem.slope_places],
         strictness=np.asarray(strictness),
         max_step=np.asarray(max_step, float),
         max_steps=np.asarray(max_steps, np.int32),
@@ -52,20 +60,22 @@ def make_settings(
     )
 
 
-PackedSettings = tuple[Any, Any]
-"""A vector of all numbers, and atol: a call pays for every array."""
+PackedSettings = tuple[Any, tuple[Any, ...]]
+"""A vector of all numbers, and the long ones: a call pays for every array."""
+
+_LONG = ("atol", "tightness", "slope_atol")
 
 
 def pack_settings(settings: Settings) -> PackedSettings:
     numbers = settings._asdict()
-    atol = numbers.pop("atol")
-    return np.array([float(number) for number in numbers.values()]), atol
+    long = tuple(numbers.pop(name) for name in _LONG)
+    return np.array([float(number) for number in numbers.values()]), long
 
 
 def unpack_settings(packed: PackedSettings) -> Settings:
-    (t_end, rtol, strictness, max_step, max_steps, max_order), atol = packed
+    (t_end, rtol, strictness, max_step, max_steps, max_order), (atol, tightness, slope_atol) = packed
     counts = max_steps.astype(jnp.int32), max_order.astype(jnp.int32)
-    return Settings(t_end, rtol, atol, strictness, max_step, *counts)
+    return Settings(t_end, rtol, atol, tightness, slope_atol, strictness, max_step, *counts)
 
 
 class Counters(NamedTuple):
@@ -140,10 +150,24 @@ class State(NamedTuple):
 def error_weights(x: jax.Array, settings: Settings, rounding: Rounding | None = None) -> jax.Array:
     """1 / tolerance; zero for elements that are not tested. None is smaller than rounding allows."""
     tolerance = settings.rtol * jnp.abs(x) + settings.atol
+    if len(settings.tightness):
+        tolerance = tolerance / settings.tightness
     if rounding is None:
         return 1.0 / tolerance
     loosened = jnp.minimum(FLOOR * rounding.of_slopes, LOOSEN * settings.strictness * tolerance)
     return 1.0 / jnp.maximum(tolerance, jnp.maximum(FLOOR * rounding.of_constraints, loosened))
+
+
+def slope_weights(
+    places: np.ndarray, slope: jax.Array, settings: Settings, rounding: Rounding, c: jax.Array
+) -> jax.Array:
+    """1 / tolerance for the integrals of unknowns: a change of one by delta changes the unknown by delta / c.
+
+    Tolerances are those of the result, and not smaller than rounding allows.
+    """
+    tolerance = c * (settings.strictness * settings.rtol * jnp.abs(slope[places]) + settings.slope_atol)
+    rounded = rounding.of_constraints[places] + rounding.of_slopes[places]
+    return 1.0 / jnp.maximum(tolerance, FLOOR * rounded)
 
 
 def beyond_tolerance(x: jax.Array, settings: Settings, rounding: Rounding) -> jax.Array:

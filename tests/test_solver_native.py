@@ -17,13 +17,14 @@ from modia_py.solvers.decisions import IN_JAX, Found, Limits, Position
 from modia_py.solvers.formula import NDF
 from modia_py.solvers.native_layout import LIMITS, NUMBERS, at, limit_at
 from modia_py.solvers.rounding import no_rounding
-from modia_py.solvers.state import Settings, beyond_tolerance, error_weights
+from modia_py.solvers.state import Settings, beyond_tolerance, error_weights, slope_weights
 from modia_py.solvers.step import neighbouring_errors, predict
 from modia_py.solvers.table import move
 
 kernels = pytest.importorskip("modia_py.solvers.native_kernels")
 
 RTOL, STRICTNESS, H = 1e-5, 60.0, 1 / 128
+NOTHING, NO_PLACES = np.zeros(0), np.zeros(0, np.int64)
 
 
 # Decisions ----------------------------------------------------------------------------------------------
@@ -97,15 +98,20 @@ def vectors(order: int, n: int = 700, h: float = H):
     return table, atol, numbers, limits
 
 
-def settings_with(atol) -> Settings:
-    return Settings(1e3, RTOL, jnp.asarray(atol), STRICTNESS, 1e3, 1000, 5)
+def settings_with(atol, tightness=NOTHING, slope_atol=NOTHING) -> Settings:
+    return Settings(1e3, RTOL, jnp.asarray(atol), tightness, slope_atol, STRICTNESS, 1e3, 1000, 5)
 
 
-def begun(order: int):
+def begun(order: int, tightness=NOTHING):
     table, atol, numbers, limits = vectors(order)
     x, slope, w = (np.empty(table.shape[1]) for _ in range(3))
-    kernels.begin(table, atol, numbers, limits, x, slope, w)
+    kernels.begin(table, atol, tightness, numbers, limits, x, slope, w)
     return table, atol, numbers, limits, x, slope, w
+
+
+def some_tightness(n: int) -> np.ndarray:
+    """As if every third element were algebraic."""
+    return np.where(np.arange(n) % 3 == 0, 1 / STRICTNESS, 1.0)
 
 
 @pytest.mark.parametrize("order", [1, 2, 5])
@@ -115,6 +121,28 @@ def test_predictions_and_weights(order):
     np.testing.assert_allclose(x, expected.x, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(slope, expected.xdot, rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(w, error_weights(jnp.asarray(table[0]), settings_with(atol)), rtol=1e-14)
+    tightness = some_tightness(len(w))
+    w = begun(order, tightness)[-1]
+    expected = error_weights(jnp.asarray(table[0]), settings_with(atol, tightness))
+    np.testing.assert_allclose(w, expected, rtol=1e-14)
+
+
+def test_changes_of_unknowns_that_are_derivatives():
+    """A change of an integral by delta is one of the unknown by delta / c."""
+    *_, numbers, limits, x, slope, w = begun(2)
+    n, random = len(x), np.random.default_rng(5)
+    constraints, slopes = 10.0 ** random.uniform(-14, -8, (2, n))
+    delta, slope_atol = random.normal(size=n) * 1e-9, 10.0 ** random.uniform(-9, -6, 4)
+    places, w[:] = np.array([1, 4, 5, n - 1]), 0.0  # none is tested
+    levels = no_rounding(jnp.zeros(n))._replace(of_constraints=constraints, of_slopes=slopes)
+    asked, c = settings_with(slopes, NOTHING, slope_atol), numbers[at("c")]
+    weights = slope_weights(places, jnp.asarray(slope + delta / c), asked, levels, c)
+    kernels.iterate(
+        delta, limits, w, places, slope_atol, constraints, slopes, np.empty(n), x, slope, numbers
+    )
+    expected = np.max(np.abs(delta[places] * weights))
+    assert numbers[at("size")] == pytest.approx(expected, rel=1e-12)
+    assert numbers[at("size_of_d")] == 0.0
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
@@ -126,11 +154,11 @@ def test_the_table_after_an_attempt(order, size, may_grow):
     numbers[at("equal_steps")] = order if may_grow else 0
     delta = size * np.random.default_rng(1).uniform(0.1, 1, n) / w
     d, xdot, before = np.empty(n), np.zeros(n), table.copy()
-    kernels.iterate(delta, limits, w, d, x, slope, numbers)
+    kernels.iterate(delta, limits, w, NO_PLACES, NOTHING, NOTHING, NOTHING, d, x, slope, numbers)
     expected_xdot = predict(jnp.asarray(before), order, H).xdot + d / numbers[at("c")]
     assert numbers[at("finite")] == np.isfinite(size)
     weights = w.copy()
-    kernels.finish(d, limits, atol, table, w, x, slope, xdot, numbers)
+    kernels.finish(d, limits, atol, NOTHING, table, w, x, slope, xdot, numbers)
     accepted = numbers[at("accepted")] == 1
     assert accepted == (size < 0.01)
     new_order, factor = int(numbers[at("order")]), numbers[at("h")] / H
@@ -154,13 +182,15 @@ def test_the_table_after_an_attempt(order, size, may_grow):
         np.testing.assert_allclose(np.multiply(found, constants), wanted, rtol=1e-12)
 
 
-def test_weights_where_rounding_matters():
+@pytest.mark.parametrize("some_are_algebraic", [False, True])
+def test_weights_where_rounding_matters(some_are_algebraic):
     table, atol, numbers, limits, *_, w = begun(3)
+    tightness = some_tightness(len(w)) if some_are_algebraic else NOTHING
     random = np.random.default_rng(4)
     constraints, slopes = 10.0 ** random.uniform(-12, -6, (2, len(w)))
-    kernels.weigh(table, atol, constraints, slopes, limits, w, numbers)
+    kernels.weigh(table, atol, tightness, constraints, slopes, limits, w, numbers)
     levels = no_rounding(jnp.zeros(len(w)))._replace(of_constraints=constraints, of_slopes=slopes)
-    x, asked = jnp.asarray(table[0]), settings_with(atol)
+    x, asked = jnp.asarray(table[0]), settings_with(atol, tightness)
     np.testing.assert_allclose(w, error_weights(x, asked, levels), rtol=1e-13)
     excess = np.asarray(beyond_tolerance(x, asked, levels))
     assert numbers[at("limited_element_now")] == np.argmax(excess)
