@@ -7,6 +7,7 @@ solution = solve(problem, t0, t1, start.x, start.xdot, p)
 
 from .initialize import Start, consistent_start, consistent_xdot, impulse_start
 from .integrate import Trajectory, make_trajectory
+from .polish import Polished, polish
 from .problem import Problem
 from .solution import Crossing, Solution, Statistics
 from .solve import solve
@@ -14,6 +15,7 @@ from .status import Status
 
 __all__ = [
     "Crossing",
+    "Polished",
     "Problem",
     "Solution",
     "Start",
@@ -24,5 +26,6 @@ __all__ = [
     "consistent_xdot",
     "impulse_start",
     "make_trajectory",
+    "polish",
     "solve",
 ]
