@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .certificate import Tolerances, certify, violation_text
 from .compile_times import watch_compilation
 from .errors import ModelError, SimulationError
 from .flat_model import FlatModel
@@ -16,10 +17,11 @@ from .initialization import consistent_start, fully_assigned_start
 from .linearize import Linearization, linear_model
 from .outputs import Outputs
 from .parameters import ParameterValues
+from .polished_output import polished
 from .program import Arguments, Program
 from .report import report_text
 from .result import Result, ResultVariable
-from .run import Run, evaluate_only, integrate
+from .run import Run, RunOptions, evaluate_only, integrate
 from .run_request import ATOL, POINTS, RunRequest, checked_atol
 from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
@@ -106,8 +108,8 @@ class CompiledModel:
             )
         )
         result = self._result(program, arguments, point, run, seconds)
-        if run.status.failed and run.status is not Status.INTERRUPTED:
-            raise SimulationError(f"{self.name}: {run.message}", result)
+        if result.status.failed and result.status is not Status.INTERRUPTED:
+            raise SimulationError(f"{self.name}: {result.message}", result)
         return result
 
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
@@ -124,15 +126,43 @@ class CompiledModel:
                 run = integrate(program, signals, arguments, point, options)
             else:
                 run = evaluate_only(program, arguments, options)
-        compiling = initializing.compiling + integrating.compiling
+        with watch_compilation() as checking:
+            run = self._certified(program, run, options)
+        compiling = initializing.compiling + integrating.compiling + checking.compiling
         self.translation.note_run(run.linear_solver, compiling)
         seconds = {
             "translate": sum(self.translation.seconds.values()),
             "compile": compiling,
             "initialize": initializing.other,
             "integrate": integrating.other,
+            "check": checking.other,
         }
         return run, program, arguments, point, seconds
+
+    def _certified(self, program: Program, run: Run, options: RunOptions) -> Run:
+        """Output made consistent, and the run with what is known of it; failed if equations do not hold."""
+        pieces = polished(program, run.pieces, run.work, options.rtol, options.atol, options.linear_solver)
+        outputs = Outputs(self.flat, program, pieces)
+        run = replace(run, pieces=pieces, outputs=outputs)
+        if run.status.failed:
+            return run
+        certificate = certify(program, outputs, run.work, self._tolerances(program, options))
+        run = replace(run, certificate=certificate)
+        if certificate.holds:
+            return run
+        text = violation_text(certificate, outputs)
+        return replace(run, status=Status.VIOLATED, message=f"{Status.VIOLATED.advice} {text}")
+
+    def _tolerances(self, program: Program, options: RunOptions) -> Tolerances:
+        """For every element of the variables: that of x where it stands in x."""
+        where = program.functions.value_map
+        atol = np.full(self.flat.unknowns, ATOL * options.rtol)
+        if np.ndim(options.atol) == 0:
+            atol[:] = options.atol
+        else:
+            in_x = program.layout.x_of_place[where.place[0]]
+            atol[in_x >= 0] = np.asarray(options.atol)[in_x[in_x >= 0]]
+        return Tolerances(options.rtol, atol)
 
     def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
         """Absolute tolerances given by name, as one for each element of x."""
@@ -164,8 +194,8 @@ class CompiledModel:
     def _result(
         self, program: Program, arguments: Arguments, point: StartPoint, run: Run, seconds: dict[str, float]
     ) -> Result:
-        flat = self.flat
-        outputs = Outputs(flat, program, run.pieces)
+        flat, outputs = self.flat, run.outputs
+        assert outputs is not None
         variables = {
             symbol.name: ResultVariable(
                 symbol.name,
@@ -193,7 +223,7 @@ class CompiledModel:
             variables,
             outputs.read,
             parameters=parameters,
-            stats=RunStatistics(run.work, run.linear_solver, run.multipliers, seconds),
+            stats=RunStatistics(run.work, run.linear_solver, run.multipliers, seconds, run.certificate),
             status=run.status,
             message=run.message,
             notes=warnings + point.notes,

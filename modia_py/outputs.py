@@ -21,11 +21,16 @@ MOST_BYTES_AT_ONCE = 1e8
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Times, x and xdot between two stops of the integration, and the data that hold there."""
+    """Times, x and xdot between two stops of the integration, and the data that hold there.
+
+    A derivative may be off by `slack` times the tolerance of its variable: it is interpolated between steps
+    of size 1 / slack; zero where it follows from the equations.
+    """
 
     t: np.ndarray
     x: np.ndarray
     xdot: np.ndarray
+    slack: np.ndarray
     arguments: Arguments
 
 
@@ -68,7 +73,7 @@ class Outputs:
             for start in range(0, len(piece.t), rows):
                 chosen = slice(start, start + rows)
                 count = len(piece.t[chosen])
-                t, x, xdot = (_filled(part[chosen], rows) for part in (piece.t, piece.x, piece.xdot))
+                t, x, xdot = (filled(part[chosen], rows) for part in (piece.t, piece.x, piece.xdot))
                 found = np.asarray(self.program.output_values(t, x, xdot, piece.arguments))
                 parts.append(found[:count, places])
         return np.concatenate(parts)
@@ -84,6 +89,6 @@ class Outputs:
         return np.concatenate(parts).reshape(self.rows, *shape)
 
 
-def _filled(part: np.ndarray, rows: int) -> np.ndarray:
+def filled(part: np.ndarray, rows: int) -> np.ndarray:
     """As many rows as wanted: the last one again and again."""
     return np.concatenate([part, np.repeat(part[-1:], rows - len(part), axis=0)])

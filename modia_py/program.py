@@ -22,11 +22,6 @@ from .solvers import Problem
 from .solvers.compile_options import quick_jit
 from .structure import ModelStructure
 
-MOST_UNKNOWNS_POLISHED = 200
-"""Output is corrected by dense elimination, up to so many unknowns."""
-SMALL_CORRECTION = 1e-2
-"""A larger one, compared with x, would not be a matter of interpolation: x is left as it is."""
-
 
 class Arguments(NamedTuple):
     """The data of a run."""
@@ -85,54 +80,13 @@ class Program:
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
         if "outputs" not in self.kept:
-            self.kept["outputs"] = quick_jit(self._outputs, self.functions.size)
+            at_all_times = jax.vmap(self.values, (0, 0, 0, None))
+            self.kept["outputs"] = quick_jit(at_all_times, self.functions.size)
         return self.kept["outputs"](t, x, xdot, arguments)
 
     def output_inputs(self, t: Any, arguments: Arguments) -> Any:
         """All inputs at many times."""
         return jax.vmap(self.inputs, (0, None))(jnp.asarray(t), arguments)
-
-    def _outputs(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
-        if 0 < self.functions.size <= MOST_UNKNOWNS_POLISHED:
-
-            def polish(at: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-                return self._polished(*at, arguments)
-
-            # One after the other: in a batch of Jacobians XLA folds large constants, slowly.
-            x, xdot = jax.lax.map(polish, (t, x, xdot))
-        return jax.vmap(self.values, (0, 0, 0, None))(t, x, xdot, arguments)
-
-    def _polished(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> tuple[Any, Any]:
-        """x that satisfies the constraints, and xdot as accurate as x: from fd = 0 and d/dt fc = 0.
-
-        Between two steps the interpolating polynomial keeps the constraints to the tolerance only, and its
-        derivative is less accurate by an order, while forces are part of xdot. The matrix of the special
-        form, [dfd/dxdot; dfc/dx], serves both; x moves as it would by an impulse.
-        """
-        rows = self.functions.differential_rows
-
-        def equations(x: Any, xdot: Any) -> tuple[Any, Any]:
-            value, rate = jax.jvp(
-                lambda t, x: self.problem.residual(t, x, xdot, arguments), (t, x), (jnp.ones_like(t), xdot)
-            )
-            return jnp.concatenate([value[:rows], rate[rows:]]), value.at[:rows].set(0.0)
-
-        def improve(_: Any, now: tuple[Any, Any]) -> tuple[Any, Any]:
-            off, constraints = equations(*now)
-            matrix = jax.jacfwd(lambda xdot: equations(now[0], xdot)[0])(now[1])
-            step = jnp.linalg.solve(matrix, jnp.stack([constraints, off], axis=1))
-            usable = jnp.all(jnp.isfinite(step)) & (
-                jnp.abs(step[:, 0]).max() <= SMALL_CORRECTION * _size(x)
-            )
-            return jnp.where(usable, now[0] - step[:, 0], now[0]), jnp.where(
-                usable, now[1] - step[:, 1], now[1]
-            )
-
-        return jax.lax.fori_loop(0, 2, improve, (x, xdot))
-
-
-def _size(x: Any) -> Any:
-    return jnp.maximum(1.0, jnp.abs(x).max())
 
 
 def make_program(

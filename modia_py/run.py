@@ -15,9 +15,10 @@ import numpy as np
 from .arrays.index1 import Slot
 from .errors import SimulationError
 from .failures import failure_text
-from .outputs import Piece
+from .outputs import Outputs, Piece
 from .program import Arguments, Program
 from .row_names import x_name
+from .run_statistics import Certificate
 from .signals import NO_STOP, Signals
 from .solvers import Solution, Statistics, Status, consistent_xdot, impulse_start, solve
 from .start_problem import StartPoint
@@ -51,6 +52,8 @@ class Run:
     linear_solver: str
     multipliers: dict[str, float]
     seconds: float
+    outputs: Outputs | None = None
+    certificate: Certificate | None = None
 
 
 def integrate(
@@ -75,7 +78,8 @@ def integrate(
         solution = _solve(program, signals, own, t, stop, x, xdot, wanted, max(1, left), options)
         works.append(solution.statistics)
         if len(wanted):
-            pieces.append(Piece(solution.t, solution.x, solution.xdot, own))
+            slack = np.divide(1.0, solution.step, np.zeros_like(solution.step), where=solution.step > 0)
+            pieces.append(Piece(solution.t, solution.x, solution.xdot, slack, own))
         status, linear_solver = solution.status, solution.linear_solver
         if status.failed:
             message = failure_text(program, own, solution, options.rtol, options.atol)
@@ -89,7 +93,7 @@ def integrate(
 def evaluate_only(program: Program, arguments: Arguments, options: RunOptions) -> Run:
     """A model in which everything is assigned from parameters, inputs and time: nothing to integrate."""
     empty = np.zeros((len(options.times), 0))
-    pieces = [Piece(options.times, empty, empty, arguments)]
+    pieces = [Piece(options.times, empty, empty, np.zeros(len(empty)), arguments)]
     return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), "none is needed", {}, 0.0)
 
 

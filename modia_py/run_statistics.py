@@ -1,4 +1,4 @@
-"""What a simulation cost, and how well its constraints were kept."""
+"""What a simulation cost, and how well its equations and constraints were kept."""
 
 from __future__ import annotations
 
@@ -10,6 +10,32 @@ from typing import Any
 from .solvers.solution import Statistics
 
 MULTIPLIERS_SHOWN = 3
+LARGEST_VIOLATION = 10.0
+"""Of an equation, in units of the tolerance; beyond it a run has failed."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The largest violation of an equation in units of tolerance, and where; at how many times was looked."""
+
+    violation: float
+    equation: str
+    time: float
+    residual: float
+    times: int
+    times_of_output: int
+    violated_times: int = 0
+
+    @property
+    def holds(self) -> bool:
+        return self.violation <= LARGEST_VIOLATION
+
+    def __str__(self) -> str:
+        looked = "all" if self.times == self.times_of_output else f"{self.times} of {self.times_of_output}"
+        text = f"equations hold within {self.violation:.2g} tolerances at {looked} times of output"
+        if not self.holds:
+            text = f"equations are violated at {self.violated_times} of {self.times} times"
+        return f"{text}; the largest residual in these units, {self.residual:.2g}, at time {self.time:.6g}: {self.equation}"
 
 
 @dataclass(frozen=True)
@@ -26,6 +52,7 @@ class RunStatistics:
     linear_solver: str = ""
     multipliers: Mapping[str, float] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
+    certificate: Certificate | None = None
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name != "work":  # both are asked for before the fields are there
@@ -60,6 +87,8 @@ class RunStatistics:
             largest = sorted(self.multipliers.items(), key=lambda item: -item[1])
             shown = ", ".join(f"{value:.2g} {name}" for name, value in largest[:MULTIPLIERS_SHOWN])
             lines.append(f"largest multipliers of constraints (small is good): {shown}")
+        if self.certificate is not None:
+            lines.append(f"certificate: {self.certificate}")
         return "\n".join(lines)
 
     def to_json(self) -> str:
@@ -69,6 +98,7 @@ class RunStatistics:
                 "linear_solver": self.linear_solver,
                 "multipliers": {name: float(value) for name, value in self.multipliers.items()},
                 "seconds": {stage: float(value) for stage, value in self.seconds.items()},
+                "certificate": None if self.certificate is None else asdict(self.certificate),
             },
             default=lambda number: number.item(),  # counters may be numbers of numpy
         )
@@ -80,4 +110,11 @@ class RunStatistics:
         known = {entry.name for entry in fields(Statistics)}
         work = {name: value for name, value in data["work"].items() if name in known}
         work["order_histogram"] = tuple(work.get("order_histogram", ()))
-        return cls(Statistics(**work), data["linear_solver"], data["multipliers"], data["seconds"])
+        certificate = data.get("certificate")
+        return cls(
+            Statistics(**work),
+            data["linear_solver"],
+            data["multipliers"],
+            data["seconds"],
+            None if certificate is None else Certificate(**certificate),
+        )

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 
 from .attempt import attempt
 from .crossings import watch
+from .decisions import GROW_AT_MOST
 from .native_attempt import Now, Run, attempt_natively, from_state, limits_of, to_state, with_crossings
 from .output import Buffer, empty_buffer, write_output
 from .renewal import Method, Tables
@@ -36,7 +37,9 @@ def run_chunk(
     """
     limit, always = state.attempts + attempts, jnp.asarray(every_step)
     buffer = empty_buffer(times, method.problem.size)
-    state, buffer = write_output(state, buffer, always, jnp.zeros((), bool))
+    # Rows for which there was no room before: of the step that was made last, only the next one is known.
+    last_step = state.h / GROW_AT_MOST
+    state, buffer = write_output(state, buffer, always, jnp.zeros((), bool), last_step)
     if method.native:
         return _run_natively(method, tables, settings, p, state, buffer, limit, always)
 
@@ -48,7 +51,7 @@ def run_chunk(
         old, buffer = carry
         state = attempt(method, tables, settings, p, old)
         state = watch(method.problem, p, old, state)
-        return write_output(state, buffer, always, state.reached > old.reached)
+        return write_output(state, buffer, always, state.reached > old.reached, state.t - old.t)
 
     return jax.lax.while_loop(going, body, (state, buffer))
 
@@ -76,7 +79,11 @@ def _run_natively(
         if method.problem.crossings is not None:
             now = with_crossings(now, watch(method.problem, p, to_state(old), to_state(now)))
         state, buffer = write_output(
-            to_state(now), buffer, always, now.number("reached") > old.number("reached")
+            to_state(now),
+            buffer,
+            always,
+            now.number("reached") > old.number("reached"),
+            now.number("t") - old.number("t"),
         )
         return now._replace(table=state.differences), buffer
 

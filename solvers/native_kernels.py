@@ -230,7 +230,14 @@ def weigh(
 
 @_compiled
 def _largest_of_slopes(
-    delta: Any, slope: Any, places: Any, slope_atol: Any, constraints: Any, slopes: Any, limits: Any, c: float
+    delta: Any,
+    slope: Any,
+    places: Any,
+    slope_atol: Any,
+    constraints: Any,
+    slopes: Any,
+    limits: Any,
+    c: float,
 ) -> float:
     """The largest change of an unknown that is the derivative of an element of x (`state.slope_weights`)."""
     size, inverse, rtol = 0.0, 1.0 / c, limits[STRICTNESS] * limits[RTOL]
@@ -289,7 +296,16 @@ def iterate(
 
 @_compiled
 def finish(
-    d: Any, limits: Any, atol: Any, tightness: Any, table: Any, w: Any, x: Any, slope: Any, xdot: Any, s: Any
+    d: Any,
+    limits: Any,
+    atol: Any,
+    tightness: Any,
+    table: Any,
+    w: Any,
+    x: Any,
+    slope: Any,
+    xdot: Any,
+    s: Any,
 ) -> None:
     n, order, equal_steps = len(d), int(s[ORDER]), int(s[EQUAL_STEPS])
     usable, converged = s[USABLE] != 0.0, s[CONVERGED] != 0.0

@@ -17,6 +17,8 @@ class Buffer(NamedTuple):
     times: jax.Array
     x: jax.Array
     xdot: jax.Array
+    step: jax.Array
+    """Size of the step in which a row lies: between steps xdot is as accurate as x over that."""
     rows: jax.Array
 
     @property
@@ -26,21 +28,31 @@ class Buffer(NamedTuple):
 
 def empty_buffer(times: jax.Array, size: int) -> Buffer:
     rows = times.shape[0]
-    return Buffer(times, jnp.zeros((rows, size)), jnp.zeros((rows, size)), jnp.zeros((), jnp.int32))
+    return Buffer(
+        times,
+        jnp.zeros((rows, size)),
+        jnp.zeros((rows, size)),
+        jnp.zeros(rows),
+        jnp.zeros((), jnp.int32),
+    )
 
 
-def _write(buffer: Buffer, t: jax.Array, x: jax.Array, xdot: jax.Array) -> Buffer:
+def _write(buffer: Buffer, t: jax.Array, x: jax.Array, xdot: jax.Array, step: jax.Array) -> Buffer:
     row = buffer.rows
     return Buffer(
-        buffer.times.at[row].set(t), buffer.x.at[row].set(x), buffer.xdot.at[row].set(xdot), row + 1
+        buffer.times.at[row].set(t),
+        buffer.x.at[row].set(x),
+        buffer.xdot.at[row].set(xdot),
+        buffer.step.at[row].set(step),
+        row + 1,
     )
 
 
 def write_output(
-    state: State, buffer: Buffer, every_step: jax.Array, moved: jax.Array
+    state: State, buffer: Buffer, every_step: jax.Array, moved: jax.Array, step: jax.Array
 ) -> tuple[State, Buffer]:
     """All wanted times up to the one that is reached, as long as there is room; or with `every_step` the
-    one that is reached, if the state has moved. The state is returned as it was."""
+    one that is reached, if the state has moved, by a step of this size. The state is returned as it was."""
     capacity = buffer.times.shape[0]
     end = jnp.where(every_step, jnp.minimum(buffer.rows + moved, capacity), capacity)
 
@@ -51,7 +63,7 @@ def write_output(
     def write(carry: tuple[jax.Array, Buffer]) -> tuple[jax.Array, Buffer]:
         differences, buffer = carry
         t = jnp.where(every_step, state.reached, buffer.times[buffer.rows])
-        buffer = _write(buffer, t, *evaluate(state._replace(differences=differences), t))
+        buffer = _write(buffer, t, *evaluate(state._replace(differences=differences), t), step)
         return jax.lax.optimization_barrier(differences), buffer
 
     # The table goes through the loop as if it were changed there: as a constant of the loop it is copied.

@@ -68,7 +68,15 @@ class _Polisher:
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         def one(row: tuple[Any, Any, Any]) -> tuple[jax.Array, jax.Array, jax.Array]:
             return _polish_row(
-                self.problem, self.solver, self.pattern.directions, gather, tables, factors, row, p, tolerances
+                self.problem,
+                self.solver,
+                self.pattern.directions,
+                gather,
+                tables,
+                factors,
+                row,
+                p,
+                tolerances,
             )
 
         return jax.vmap(one)((t, x, xdot)) if self.is_dense else jax.lax.map(one, (t, x, xdot))
@@ -76,7 +84,9 @@ class _Polisher:
     def at_once(self, rows: int) -> int:
         """How many rows make a call: a power of two, so that other numbers of rows compile nothing new."""
         most = MOST_BYTES / (8 * self.problem.size ** (2 if self.is_dense else 1))
-        return int(min(1 << max(0, rows - 1).bit_length(), max(FEWEST_ROWS, 1 << int(most).bit_length() - 1)))
+        return int(
+            min(1 << max(0, rows - 1).bit_length(), max(FEWEST_ROWS, 1 << int(most).bit_length() - 1))
+        )
 
 
 def _polish_row(
@@ -170,7 +180,14 @@ def _polish_some(
         part = chosen[start : start + rows]
         filled = np.append(part, np.repeat(part[-1:], rows - len(part)))
         found = polisher.rows(
-            polisher.gather, polisher.solver.tables, factors, t[filled], x[filled], xdot[filled], p, tolerances
+            polisher.gather,
+            polisher.solver.tables,
+            factors,
+            t[filled],
+            x[filled],
+            xdot[filled],
+            p,
+            tolerances,
         )
         x[part], xdot[part], done[start : start + rows] = (np.asarray(new)[: len(part)] for new in found)
     return done

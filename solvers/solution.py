@@ -57,11 +57,16 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Rows of output (t, x, xdot), how the run ended and where, and the work it took."""
+    """Rows of output (t, x, xdot), how the run ended and where, and the work it took.
+
+    `step` is the size of the step in which a row lies, zero at a start: between steps xdot is interpolated,
+    and about as accurate as x over that.
+    """
 
     t: np.ndarray
     x: np.ndarray
     xdot: np.ndarray
+    step: np.ndarray
     status: Status
     message: str
     t_last: float

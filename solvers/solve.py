@@ -118,7 +118,7 @@ class _Run:
         self.linear_solver, self.on_chunk = linear_solver, on_chunk
         self.every_step = request.times is None
         self.compiled = self._compile(linear_solver)
-        self.kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self.kept: list[tuple[np.ndarray, ...]] = []
         self.rows_written = 0
         self.settings = _settings(request, self.compiled)
         self.packed_settings = pack_settings(self.settings)
@@ -159,7 +159,7 @@ class _Run:
                 if failed is not None:
                     return failed, None
             if self.every_step:
-                self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None])
+                self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None], np.zeros(1))
             return self._go_on(chunk)
         except KeyboardInterrupt:
             return Status.INTERRUPTED, None
@@ -256,7 +256,8 @@ class _Run:
             x, xdot = self.compiled.evaluate(joined, state.reached)
             self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
         rows = int(np.asarray(buffer.rows))
-        self._keep(*(np.asarray(part)[:rows] for part in (buffer.times, buffer.x, buffer.xdot)))
+        parts = buffer.times, buffer.x, buffer.xdot, buffer.step
+        self._keep(*(np.asarray(part)[:rows] for part in parts))
         return Status(state.status)
 
     def _zero_pivot(self) -> Status:
@@ -288,14 +289,14 @@ class _Run:
             times is not None and self.rows_written < len(times) and times[self.rows_written] <= self.t_last
         )
 
-    def _keep(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray) -> None:
+    def _keep(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, step: np.ndarray) -> None:
         self.rows_written += len(t)
         if len(t) == 0:
             return
         if self.on_chunk is not None:
             self.on_chunk(t, x, xdot)
             return
-        self.kept.append((t, x, xdot))
+        self.kept.append((t, x, xdot, step))
 
     def _record_crossing(self) -> Crossing:
         which = np.flatnonzero(np.asarray(self._state.crossed))
@@ -338,8 +339,9 @@ class _Run:
     def solution(self, status: Status) -> Solution:
         if self.bar is not None:
             self.bar.close()
-        nothing = np.zeros(0), np.zeros((0, self.problem.size)), np.zeros((0, self.problem.size))
-        t, x, xdot = map(np.concatenate, zip(*self.kept, strict=True)) if self.kept else nothing
+        nothing = np.zeros((0, self.problem.size))
+        kept = self.kept or [(np.zeros(0), nothing, nothing, np.zeros(0))]
+        t, x, xdot, step = map(np.concatenate, zip(*kept, strict=True))
         counts = {} if self.joined is None else self._state.counters._asdict()
         histogram = tuple(np.asarray(counts.pop("order_histogram", ())).tolist())
         element = counts.pop("limited_element", 0)
@@ -348,6 +350,7 @@ class _Run:
             t=t,
             x=x,
             xdot=xdot,
+            step=step,
             status=status,
             message=" ".join(part for part in (status.advice, self.detail, warning) if part),
             t_last=self.t_last,

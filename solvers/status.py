@@ -19,6 +19,7 @@ class Status(IntEnum):
     SINGULAR = 8
     INCONSISTENT = 9
     NEW_PIVOTS = 10
+    VIOLATED = 11
 
     @property
     def failed(self) -> bool:
@@ -53,5 +54,7 @@ _ADVICE = {
     "coefficient zero?",
     Status.INCONSISTENT: "The start values do not satisfy the constraint rows. Compute consistent ones "
     "with `consistent_start`, or fix fewer of them.",
+    Status.VIOLATED: "The end of the interval was reached, but equations of the model do not hold at the "
+    "output.",
     Status.NEW_PIVOTS: "The matrix is to be factorized with new pivots.",
 }

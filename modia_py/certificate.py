@@ -1,0 +1,238 @@
+"""A certificate for every run: the equations as written hold at the output, within tolerances, or it fails.
+
+At each time of output, with all variables and derivatives as the result gives them, a row r of the written
+equations passes if a change of its variables within their tolerances would satisfy it:
+
+    |r(v)| <= |r(v + delta) - r(v)|   for some  |delta_j| <= tolerance of v_j.
+
+A few random delta are tried; where none suffices, many more, so that what is left is a violation. (The
+tolerances are rtol |v| + atol, and those of derivatives rtol |vdot|; where derivatives are interpolated between
+steps of size h, more by the tolerance of v over h.) NaN and infinity violate every equation they are in.
+
+Large models are looked at at some of the times, so that the certificate stays a small part of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .outputs import MOST_BYTES_AT_ONCE, Outputs, Piece, filled
+from .program import Arguments, Program
+from .run_statistics import LARGEST_VIOLATION, Certificate
+from .solvers.compile_options import quick_jit
+from .solvers.solution import Statistics
+from .written_equations import WrittenEquations
+
+DIRECTIONS = 3
+MORE = 20
+"""How many times as many directions are tried where the first ones do not suffice."""
+FINEST = 1e-12
+"""Smallest relative tolerance asked for here: equations are rounded."""
+FEW_ELEMENTS = 2e7
+"""Numbers that are always looked at: a matter of some ten milliseconds."""
+SHARE = 0.02
+"""Of the numbers that the integrator has worked on, that are looked at in any case."""
+FEWEST_TIMES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Tolerances:
+    """Of the result: rtol, and atol for each element of the flat variables."""
+
+    rtol: float
+    atol: np.ndarray
+
+
+def certify(program: Program, outputs: Outputs, work: Statistics, tolerances: Tolerances) -> Certificate:
+    """Look at the equations as written, at all times of output or at some."""
+    checker = _checker(program)
+    rows = sum(len(piece.t) for piece in outputs.pieces)
+    chosen = _chosen_times(checker.written, program, rows, work)
+    if outputs.fits and len(chosen) == rows:
+        found = [checker.check(piece, tolerances, keep=True) for piece in outputs.pieces]
+        outputs.everything = np.concatenate(
+            [np.zeros((0, checker.width)), *(part.values for part in found)]
+        )
+    else:
+        found = [checker.check(piece, tolerances) for piece in _some_rows(outputs.pieces, chosen)]
+    violation, row, residual, t = (
+        np.concatenate([np.zeros(0), *(getattr(part, name) for part in found)])
+        for name in ("violation", "row", "residual", "t")
+    )
+    if not len(t):
+        return Certificate(0.0, "", 0.0, 0.0, 0, 0)
+    bad = np.flatnonzero(~(violation <= LARGEST_VIOLATION))
+    worst = int(bad[0]) if len(bad) else int(np.argmax(violation))
+    return Certificate(
+        float(violation[worst]),
+        checker.written.equation_text(int(row[worst])),
+        float(t[worst]),
+        float(residual[worst]),
+        len(t),
+        rows,
+        len(bad),
+    )
+
+
+def violation_text(certificate: Certificate, outputs: Outputs) -> str:
+    """What is violated, when, by how much; and what to try."""
+    when = f"at time {certificate.time:.6g}"
+    if certificate.violated_times > 1:
+        when += f" and at {certificate.violated_times - 1} later times of output"
+    if not np.isfinite(certificate.violation):
+        names = _not_finite(outputs)
+        return (
+            f"{', '.join(names) or 'An equation'} {'are' if len(names) > 1 else 'is'} infinite or not a number "
+            f"{when}:\n    {certificate.equation}\nIs a root or logarithm of a negative number taken, or "
+            f"something divided by zero? End the simulation before, or state what holds there."
+        )
+    return (
+        f"An equation of the model does not hold {when}:\n    {certificate.equation}\nIt is off by "
+        f"{abs(certificate.residual):.3g}, {certificate.violation:.2g} times as much as the tolerances of its "
+        f"variables allow. The values are wrong. A smaller `rtol` may help; if it does not, the equations may "
+        f"have several solutions here, or none."
+    )
+
+
+def _not_finite(outputs: Outputs) -> list[str]:
+    """The first variables that are not finite, each at most once."""
+    names = []
+    if outputs.fits:
+        for name, symbol in outputs.symbols.items():
+            values = outputs.read(name, 0)
+            if values is not None and not np.isfinite(values).all() and symbol.size:
+                names.append(name)
+    return names[:3]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The worst row at each time; and all values of the index-1 form, if they were asked for."""
+
+    t: np.ndarray
+    violation: np.ndarray
+    row: np.ndarray
+    residual: np.ndarray
+    values: np.ndarray | None
+
+
+class _Checker:
+    """Compiled once for a program."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.written = WrittenEquations(program.structure.flat, program.functions.value_map)
+        self.width = program.functions.value_map.zero + 1
+        self._compiled = {
+            keep: quick_jit(self._rows(keep), program.functions.size) for keep in (False, True)
+        }
+
+    def _rows(self, keep: bool) -> Callable[..., Any]:
+        def one(t: Any, x: Any, xdot: Any, slack: Any, *given: Any) -> Any:
+            return self._at(keep, t, x, xdot, slack, *given)
+
+        return jax.vmap(one, (0, 0, 0, 0, None, None, None, None))
+
+    def _at(
+        self, keep: bool, t: Any, x: Any, xdot: Any, slack: Any, arguments: Arguments, rtol: Any, atol: Any,
+        directions: Any,
+    ) -> Any:  # fmt: skip
+        """At one time: the worst row, by how much it is violated, its residual; and all values or none."""
+        program, written = self.program, self.written
+        w = program.values(t, x, xdot, arguments)
+        v, vdot = written.values(w)
+        u = program.signals.values(t, arguments.signals, written.input_order)
+        tolerance = rtol * jnp.abs(v) + atol
+        of_slopes = rtol * jnp.abs(vdot) + slack * tolerance
+
+        def residual(direction: Any) -> Any:
+            by_v, by_vdot = direction[: written.size], direction[written.size :]
+            moved = v + by_v * tolerance, vdot + by_vdot * of_slopes
+            return written.residual(t, *moved, arguments.p, u)
+
+        found = jax.vmap(residual)(directions)  # the first direction is zero
+        allowed = jnp.max(jnp.abs(found[1:] - found[0]), axis=0)
+        size = jnp.abs(found[0])
+        # What is not finite after a change says nothing; an equation that holds exactly, holds.
+        allowed = jnp.where(jnp.isfinite(allowed), allowed, 0.0)
+        violation = jnp.where(size == 0, 0.0, size / jnp.maximum(allowed, 1e-300))
+        violation = jnp.where(jnp.isfinite(size), violation, jnp.inf)
+        worst = jnp.argmax(violation)
+        values = w if keep else jnp.zeros(0)
+        return violation[worst], worst, found[0][worst], values
+
+    def check(self, piece: Piece, tolerances: Tolerances, keep: bool = False) -> _Found:
+        found = self._evaluate(piece, tolerances, keep, seed=0)
+        for seed in range(1, MORE):
+            again = np.flatnonzero((found.violation > LARGEST_VIOLATION) & np.isfinite(found.violation))
+            if not len(again):
+                break
+            other = self._evaluate(_some_rows([piece], again)[0], tolerances, False, seed)
+            better = again[other.violation < found.violation[again]]
+            for name in ("violation", "row", "residual"):
+                getattr(found, name)[better] = getattr(other, name)[
+                    other.violation < found.violation[again]
+                ]
+        return found
+
+    def _evaluate(self, piece: Piece, tolerances: Tolerances, keep: bool, seed: int) -> _Found:
+        written = self.written
+        atol, rtol = tolerances.atol[written.element], np.float64(max(tolerances.rtol, FINEST))
+        directions = _directions(2 * written.size, seed)
+        at_once = MOST_BYTES_AT_ONCE // (
+            8 * (DIRECTIONS + 1) * (2 * written.size + written.rows) + 8 * self.width
+        )
+        rows = min(max(1, int(at_once)), 1 << max(0, len(piece.t) - 1).bit_length())
+        parts: list[tuple[np.ndarray, ...]] = []
+        for start in range(0, len(piece.t), rows):
+            chosen = slice(start, start + rows)
+            count = len(piece.t[chosen])
+            vectors = (filled(part[chosen], rows) for part in (piece.t, piece.x, piece.xdot, piece.slack))
+            out = self._compiled[keep](*vectors, piece.arguments, rtol, atol, directions)
+            parts.append(tuple(np.array(np.asarray(part)[:count]) for part in out))
+        if not parts:
+            nothing = np.zeros(0)
+            return _Found(piece.t, nothing, nothing, nothing, np.zeros((0, self.width)))
+        violation, row, residual, values = map(np.concatenate, zip(*parts, strict=True))
+        return _Found(piece.t, violation, row, residual, values if keep else None)
+
+
+def _directions(size: int, seed: int) -> np.ndarray:
+    """Zero, and changes of all variables by different parts of their tolerances, up and down."""
+    random = np.random.default_rng(seed)
+    directions = random.uniform(0.5, 1.0, (DIRECTIONS, size)) * random.choice(
+        [-1.0, 1.0], (DIRECTIONS, size)
+    )
+    return np.concatenate([np.zeros((1, size)), directions])
+
+
+def _checker(program: Program) -> _Checker:
+    if "checker" not in program.kept:
+        program.kept["checker"] = _Checker(program)
+    return program.kept["checker"]
+
+
+def _chosen_times(written: WrittenEquations, program: Program, rows: int, work: Statistics) -> np.ndarray:
+    """Which rows of output are looked at: all, or evenly spread ones, by what the integrator has done."""
+    per_time = (DIRECTIONS + 2) * (2 * written.size + written.rows)
+    done = program.functions.size * (4 * work.residuals + 8 * work.steps + 16 * work.jacobians)
+    most = int(max(FEWEST_TIMES, max(FEW_ELEMENTS, SHARE * done) // max(1, per_time)))
+    if most >= rows:
+        return np.arange(rows)
+    return np.unique(np.linspace(0, rows - 1, most).round().astype(int))
+
+
+def _some_rows(pieces: list[Piece], chosen: np.ndarray) -> list[Piece]:
+    """The chosen rows, counted over all pieces."""
+    parts, first = [], 0
+    for piece in pieces:
+        own = chosen[(chosen >= first) & (chosen < first + len(piece.t))] - first
+        parts.append(Piece(piece.t[own], piece.x[own], piece.xdot[own], piece.slack[own], piece.arguments))
+        first += len(piece.t)
+    return parts
