@@ -6,8 +6,8 @@ equations passes if a change of its variables within their tolerances would sati
     |r(v)| <= |r(v + delta) - r(v)|   for some  |delta_j| <= tolerance of v_j.
 
 A few random delta are tried; where none suffices, many more, so that what is left is a violation. (The
-tolerances are rtol |v| + atol, and those of derivatives rtol |vdot|; where derivatives are interpolated between
-steps of size h, more by the tolerance of v over h.) NaN and infinity violate every equation they are in.
+tolerances are rtol |v| + atol, and those of derivatives rtol |vdot|; where derivatives are interpolated
+between steps of size h, more by the tolerance of v over h.) NaN and infinity violate their equations.
 
 Large models are looked at at some of the times, so that the certificate stays a small part of the run.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -88,15 +89,15 @@ def violation_text(certificate: Certificate, outputs: Outputs) -> str:
     if not np.isfinite(certificate.violation):
         names = _not_finite(outputs)
         return (
-            f"{', '.join(names) or 'An equation'} {'are' if len(names) > 1 else 'is'} infinite or not a number "
-            f"{when}:\n    {certificate.equation}\nIs a root or logarithm of a negative number taken, or "
-            f"something divided by zero? End the simulation before, or state what holds there."
+            f"{' and '.join(names) or 'An equation'} becomes infinite or not a number {when}:\n"
+            f"    {certificate.equation}\nIs a root or logarithm of a negative number taken, or something "
+            f"divided by zero? End the simulation before, or state what holds there."
         )
     return (
         f"An equation of the model does not hold {when}:\n    {certificate.equation}\nIt is off by "
-        f"{abs(certificate.residual):.3g}, {certificate.violation:.2g} times as much as the tolerances of its "
-        f"variables allow. The values are wrong. A smaller `rtol` may help; if it does not, the equations may "
-        f"have several solutions here, or none."
+        f"{abs(certificate.residual):.3g}, {certificate.violation:.2g} times as much as the tolerances of "
+        f"its variables allow. The values are wrong. A smaller `rtol` may help; if it does not, the "
+        f"equations may have several solutions here, or none."
     )
 
 
@@ -119,31 +120,33 @@ class _Found:
     violation: np.ndarray
     row: np.ndarray
     residual: np.ndarray
-    values: np.ndarray | None
+    values: np.ndarray | None = None
 
 
 class _Checker:
     """Compiled once for a program."""
 
     def __init__(self, program: Program):
-        self.program = program
+        self.program, size = program, program.functions.size
         self.written = WrittenEquations(program.structure.flat, program.functions.value_map)
         self.width = program.functions.value_map.zero + 1
-        self._compiled = {
-            keep: quick_jit(self._rows(keep), program.functions.size) for keep in (False, True)
-        }
+        axes = (0, 0, 0, 0, None, None, None, None)
+        self._worst = quick_jit(jax.vmap(self._worst_row, axes), size)
+        self._worst_and_values = quick_jit(jax.vmap(partial(self._worst_row, keep=True), axes), size)
+        self._all_rows = quick_jit(jax.vmap(self._residuals, axes), size)
 
-    def _rows(self, keep: bool) -> Callable[..., Any]:
-        def one(t: Any, x: Any, xdot: Any, slack: Any, *given: Any) -> Any:
-            return self._at(keep, t, x, xdot, slack, *given)
-
-        return jax.vmap(one, (0, 0, 0, 0, None, None, None, None))
-
-    def _at(
-        self, keep: bool, t: Any, x: Any, xdot: Any, slack: Any, arguments: Arguments, rtol: Any, atol: Any,
+    def _residuals(
+        self,
+        t: Any,
+        x: Any,
+        xdot: Any,
+        slack: Any,
+        arguments: Arguments,
+        rtol: Any,
+        atol: Any,
         directions: Any,
-    ) -> Any:  # fmt: skip
-        """At one time: the worst row, by how much it is violated, its residual; and all values or none."""
+    ) -> tuple[Any, Any, Any]:
+        """At one time: all residuals, their largest changes along the directions, and all values."""
         program, written = self.program, self.written
         w = program.values(t, x, xdot, arguments)
         v, vdot = written.values(w)
@@ -157,50 +160,65 @@ class _Checker:
             return written.residual(t, *moved, arguments.p, u)
 
         found = jax.vmap(residual)(directions)  # the first direction is zero
-        allowed = jnp.max(jnp.abs(found[1:] - found[0]), axis=0)
-        size = jnp.abs(found[0])
-        # What is not finite after a change says nothing; an equation that holds exactly, holds.
-        allowed = jnp.where(jnp.isfinite(allowed), allowed, 0.0)
-        violation = jnp.where(size == 0, 0.0, size / jnp.maximum(allowed, 1e-300))
-        violation = jnp.where(jnp.isfinite(size), violation, jnp.inf)
+        changes = jnp.abs(found[1:] - found[0])
+        # What is not finite after a change says nothing.
+        return found[0], jnp.max(jnp.where(jnp.isfinite(changes), changes, 0.0), axis=0), w
+
+    def _worst_row(self, *given: Any, keep: bool = False) -> tuple[Any, ...]:
+        residual, allowed, w = self._residuals(*given)
+        violation = _violation(residual, allowed)
         worst = jnp.argmax(violation)
-        values = w if keep else jnp.zeros(0)
-        return violation[worst], worst, found[0][worst], values
+        return violation[worst], worst, residual[worst], w if keep else jnp.zeros(0)
 
     def check(self, piece: Piece, tolerances: Tolerances, keep: bool = False) -> _Found:
-        found = self._evaluate(piece, tolerances, keep, seed=0)
-        for seed in range(1, MORE):
-            again = np.flatnonzero((found.violation > LARGEST_VIOLATION) & np.isfinite(found.violation))
-            if not len(again):
-                break
-            other = self._evaluate(_some_rows([piece], again)[0], tolerances, False, seed)
-            better = again[other.violation < found.violation[again]]
-            for name in ("violation", "row", "residual"):
-                getattr(found, name)[better] = getattr(other, name)[
-                    other.violation < found.violation[again]
-                ]
-        return found
-
-    def _evaluate(self, piece: Piece, tolerances: Tolerances, keep: bool, seed: int) -> _Found:
-        written = self.written
-        atol, rtol = tolerances.atol[written.element], np.float64(max(tolerances.rtol, FINEST))
-        directions = _directions(2 * written.size, seed)
-        at_once = MOST_BYTES_AT_ONCE // (
-            8 * (DIRECTIONS + 1) * (2 * written.size + written.rows) + 8 * self.width
-        )
-        rows = min(max(1, int(at_once)), 1 << max(0, len(piece.t) - 1).bit_length())
-        parts: list[tuple[np.ndarray, ...]] = []
-        for start in range(0, len(piece.t), rows):
-            chosen = slice(start, start + rows)
-            count = len(piece.t[chosen])
-            vectors = (filled(part[chosen], rows) for part in (piece.t, piece.x, piece.xdot, piece.slack))
-            out = self._compiled[keep](*vectors, piece.arguments, rtol, atol, directions)
-            parts.append(tuple(np.array(np.asarray(part)[:count]) for part in out))
-        if not parts:
-            nothing = np.zeros(0)
-            return _Found(piece.t, nothing, nothing, nothing, np.zeros((0, self.width)))
-        violation, row, residual, values = map(np.concatenate, zip(*parts, strict=True))
+        """The worst row at each time of a piece."""
+        compiled = self._worst_and_values if keep else self._worst
+        violation, row, residual, values = self._evaluate(compiled, piece, tolerances, 0)
+        suspicious = np.flatnonzero((violation > LARGEST_VIOLATION) & np.isfinite(violation))
+        if len(suspicious):
+            again = self._look_again(_some_rows([piece], suspicious)[0], tolerances)
+            violation[suspicious], row[suspicious], residual[suspicious] = again
         return _Found(piece.t, violation, row, residual, values if keep else None)
+
+    def _look_again(self, piece: Piece, tolerances: Tolerances) -> tuple[np.ndarray, ...]:
+        """With more directions; as soon as all is well, or where nothing is gained, that is it."""
+        residual, allowed, _ = self._evaluate(self._all_rows, piece, tolerances, 0)
+        for seed in range(1, MORE):
+            if np.all(_violation(residual, allowed) <= LARGEST_VIOLATION):
+                break
+            allowed = np.maximum(allowed, self._evaluate(self._all_rows, piece, tolerances, seed)[1])
+        violation = np.asarray(_violation(residual, allowed))
+        worst = np.argmax(violation, axis=1)
+        times = np.arange(len(worst))
+        return violation[times, worst], worst, residual[times, worst]
+
+    def _evaluate(
+        self, compiled: Callable[..., Any], piece: Piece, tolerances: Tolerances, seed: int
+    ) -> list[np.ndarray]:
+        """The results of a compiled function at all times of a piece."""
+        written = self.written
+        given = np.float64(max(tolerances.rtol, FINEST)), tolerances.atol[written.element]
+        directions = _directions(2 * written.size, seed)
+        numbers = (DIRECTIONS + 1) * (2 * written.size + written.rows) + self.width
+        # As many rows as a power of two: runs with other numbers of times compile nothing new.
+        rows = min(int(MOST_BYTES_AT_ONCE // (8 * numbers)), 1 << max(0, len(piece.t) - 1).bit_length())
+        parts = []
+        for start in range(0, len(piece.t), max(1, rows)):
+            chosen = slice(start, start + max(1, rows))
+            count = len(piece.t[chosen])
+            vectors = (
+                filled(part[chosen], max(1, rows)) for part in (piece.t, piece.x, piece.xdot, piece.slack)
+            )
+            out = compiled(*vectors, piece.arguments, *given, directions)
+            parts.append([np.array(np.asarray(part)[:count]) for part in out])
+        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def _violation(residual: Any, allowed: Any) -> Any:
+    """In units of what is allowed. An equation that holds exactly, holds."""
+    size = jnp.abs(residual)
+    violation = jnp.where(size == 0, 0.0, size / jnp.maximum(allowed, 1e-300))
+    return jnp.where(jnp.isfinite(size), violation, jnp.inf)
 
 
 def _directions(size: int, seed: int) -> np.ndarray:

@@ -16,7 +16,8 @@ LARGEST_VIOLATION = 10.0
 
 @dataclass(frozen=True)
 class Certificate:
-    """The largest violation of an equation in units of tolerance, and where; at how many times was looked."""
+    """The largest violation of an equation in units of tolerance, and where; at how many times it was
+    looked."""
 
     violation: float
     equation: str
@@ -35,7 +36,7 @@ class Certificate:
         text = f"equations hold within {self.violation:.2g} tolerances at {looked} times of output"
         if not self.holds:
             text = f"equations are violated at {self.violated_times} of {self.times} times"
-        return f"{text}; the largest residual in these units, {self.residual:.2g}, at time {self.time:.6g}: {self.equation}"
+        return f"{text}; worst at time {self.time:.6g}, off by {self.residual:.2g}: {self.equation}"
 
 
 @dataclass(frozen=True)

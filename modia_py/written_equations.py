@@ -19,7 +19,7 @@ from .value_map import ValueMap
 
 
 class WrittenEquations:
-    """`residual(t, v, vdot, p, u)` is lhs - rhs of all equations, with v and vdot as `values` takes them."""
+    """`residual(t, v, vdot, p, u)` is lhs - rhs of all equations; `values` finds v and vdot."""
 
     def __init__(self, flat: FlatModel, where: ValueMap):
         self.flat, self.lowered = flat, lower(flat)
@@ -46,7 +46,7 @@ class WrittenEquations:
         return np.where(has_value, place, where.zero), np.where(has_value, sign, 0)
 
     def _input_places(self) -> tuple[Integers, int]:
-        """Where the inputs of the written equations are among all inputs, then all first derivatives, ..."""
+        """Where the inputs of the equations are among all inputs, then all first derivatives, ..."""
         names, total = self.lowered.inputs.places, sum(entry.size for entry in self.flat.inputs)
         places, highest = np.zeros(self.lowered.inputs.size, np.int64), 0
         for entry in self.flat.inputs:

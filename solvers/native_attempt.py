@@ -33,7 +33,7 @@ def is_available() -> bool:
         return False
     try:
         from . import foreign
-        from .native_kernels import HANDLERS
+        from .native_handlers import HANDLERS
     except (ImportError, RuntimeError):  # no numba for this Python, or no place for what it compiles
         return False
     return foreign.register(HANDLERS)
@@ -196,9 +196,8 @@ def _weigh(run: Run, now: Now) -> Now:
 
 def _correct(run: Run, now: Now) -> Now:
     method, is_fd = run.method, fd_rows(run.method.problem)
-    of_slopes = (
-        run.tables.slope_places, run.settings.slope_atol, now.rounding.of_constraints, now.rounding.of_slopes,
-    )  # fmt: skip
+    levels = now.rounding.of_constraints, now.rounding.of_slopes
+    of_slopes = run.tables.slope_places, run.settings.slope_atol, *levels
 
     def iterate(what: Any) -> Any:
         _, x, slope, numbers = what

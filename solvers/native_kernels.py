@@ -1,4 +1,4 @@
-"""Passes over the long vectors of a step, compiled by numba and called by XLA inside of the loop.
+"""Passes over the long vectors of a step, compiled by numba, and called by XLA through `native_handlers`.
 
     begin     predict, and 1 / tolerance
     weigh     1 / tolerance where rounding comes near it
@@ -18,21 +18,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import carray, cfunc, literal_unroll, njit
+from numba import literal_unroll, njit
 
-from . import coefficients, foreign, native_layout, rounding, status
-from . import decisions as decisions_module
 from .coefficients import HARMONIC, MAX_ORDER, SIGNED_BINOMIALS
 from .decisions import MAX_ITERATIONS, STAGNATED, Found, Limits, Position, decisions
-from .foreign import (
-    FRAME_WORDS,
-    HANDLER,
-    argument,
-    argument_words,
-    asked_for_version,
-    result,
-    result_matrix,
-)
 from .native_layout import at, limit_at
 from .rounding import FLOOR, LOOSEN, ROUNDING_REACHED
 
@@ -239,7 +228,7 @@ def _largest_of_slopes(
     limits: Any,
     c: float,
 ) -> float:
-    """The largest change of an unknown that is the derivative of an element of x (`state.slope_weights`)."""
+    """The largest change of an unknown that is a derivative of an element of x (`state.slope_weights`)."""
     size, inverse, rtol = 0.0, 1.0 / c, limits[STRICTNESS] * limits[RTOL]
     for k in range(len(places)):
         i = places[k]
@@ -367,71 +356,3 @@ def _put(s: Any, position: Any) -> None:
     s[FAILURES], s[ATTEMPTS], s[REACHED] = position.failures, position.attempts, position.reached
     s[STATUS], s[AGE], s[RATE] = position.status, position.age, position.rate
     s[OUTDATED], s[PIVOTS_ARE_NEW] = position.outdated, position.pivots_are_new
-
-
-def _handlers(source: int) -> dict[str, Any]:
-    """What XLA calls. The fingerprint of the other files is part of each function for numba's cache."""
-
-    @cfunc(HANDLER, cache=True)
-    def begin_handler(frame_pointer: Any) -> int:
-        """table, atol, tightness, numbers, limits -> x, slope, weights, numbers"""
-        frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and source != 0:
-            before, s = argument(frame, 3), result(frame, 3)
-            for i in range(len(s)):  # an assignment of slices takes seconds to compile
-                s[i] = before[i]
-            begin(
-                foreign.argument_matrix(frame, 0), argument(frame, 1), argument(frame, 2), s,
-                argument(frame, 4), result(frame, 0), result(frame, 1), result(frame, 2),
-            )  # fmt: skip
-        return 0
-
-    @cfunc(HANDLER, cache=True)
-    def weigh_handler(frame_pointer: Any) -> int:
-        """table, atol, tightness, rounding of constraints, of slopes, limits, weights, numbers -> the last two"""
-        frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and source != 0:
-            weigh(
-                foreign.argument_matrix(frame, 0), argument(frame, 1), argument(frame, 2),
-                argument(frame, 3), argument(frame, 4), argument(frame, 5), result(frame, 0),
-                result(frame, 1),
-            )  # fmt: skip
-        return 0
-
-    @cfunc(HANDLER, cache=True)
-    def iterate_handler(frame_pointer: Any) -> int:
-        """delta, limits, weights, places of slopes, their atol, rounding of constraints, of slopes,
-        d, x, slope, numbers -> the last four"""
-        frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and source != 0:
-            iterate(
-                argument(frame, 0), argument(frame, 1), argument(frame, 2), argument_words(frame, 3),
-                argument(frame, 4), argument(frame, 5), argument(frame, 6),
-                result(frame, 0), result(frame, 1), result(frame, 2), result(frame, 3),
-            )  # fmt: skip
-        return 0
-
-    @cfunc(HANDLER, cache=True)
-    def finish_handler(frame_pointer: Any) -> int:
-        """d, limits, atol, tightness, table, weights, x, slope, xdot, numbers -> the last six"""
-        frame = carray(frame_pointer, FRAME_WORDS)
-        if not asked_for_version(frame) and source != 0:
-            finish(
-                argument(frame, 0), argument(frame, 1), argument(frame, 2), argument(frame, 3),
-                result_matrix(frame, 0), result(frame, 1), result(frame, 2), result(frame, 3),
-                result(frame, 4), result(frame, 5),
-            )  # fmt: skip
-        return 0
-
-    return {
-        "modia_py_begin": begin_handler,
-        "modia_py_weigh": weigh_handler,
-        "modia_py_iterate": iterate_handler,
-        "modia_py_finish": finish_handler,
-    }
-
-
-_OTHERS = (foreign, native_layout, decisions_module, coefficients, rounding, status)
-"""Whose functions or constants become part of what is compiled."""
-
-HANDLERS = _handlers(foreign.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))

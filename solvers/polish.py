@@ -7,8 +7,8 @@ M = [dfd/dxdot; dfc/dx], both are mended by Newton's method at a fixed matrix,
     M shift = [0; -fc(t, x)],                       x as it would move by an impulse,
     M change = [-fd(t, x, xdot); -d/dt fc(t, x)],   xdot from the equations and the rate of the constraints.
 
-A row is left as it is where this does not settle, or where x would move by more than interpolation explains:
-its constraints are then violated by more than the tolerance, and whoever checks the rows will see it.
+A row is left as it is where this does not settle, or where x would move by more than interpolation
+explains: then its constraints are violated by more than the tolerance, and who checks the rows will see it.
 """
 
 from __future__ import annotations

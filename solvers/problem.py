@@ -28,6 +28,8 @@ import numpy as np
 
 Residual = Callable[[Any, Any, Any, Any], Any]
 """residual(t, x, xdot, p) -> array of as many rows as x has elements."""
+Flags = Sequence[bool] | np.ndarray
+"""One for each element of x."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +55,9 @@ class Problem:
     residual: Residual
     size: int
     differential_rows: int | Sequence[bool]
-    integrals: Sequence[bool] | None = None
-    multipliers: Sequence[bool] | None = None
-    algebraic: Sequence[bool] | None = None
+    integrals: Flags | None = None
+    multipliers: Flags | None = None
+    algebraic: Flags | None = None
     pattern: tuple[Sequence[int], Sequence[int]] | None = None
     crossings: Residual | None = None
     directions: Sequence[int] | None = None

@@ -161,7 +161,7 @@ def error_weights(x: jax.Array, settings: Settings, rounding: Rounding | None = 
 def slope_weights(
     places: np.ndarray, slope: jax.Array, settings: Settings, rounding: Rounding, c: jax.Array
 ) -> jax.Array:
-    """1 / tolerance for the integrals of unknowns: a change of one by delta changes the unknown by delta / c.
+    """1 / tolerance for integrals of unknowns: a change of one by delta changes the unknown by delta / c.
 
     Tolerances are those of the result, and not smaller than rounding allows.
     """

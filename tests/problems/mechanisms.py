@@ -42,4 +42,5 @@ def mechanism(
         )
 
     size = 2 * (n + m)
-    return Problem(residual, size, 2 * n, integrals=np.arange(size) >= 2 * n)
+    place = np.arange(size)
+    return Problem(residual, size, 2 * n, integrals=place >= 2 * n, multipliers=place >= 2 * n + m)
