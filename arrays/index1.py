@@ -284,9 +284,9 @@ def _add_highest_level(builder: _Builder, blocks: Blocks, below: Tearing | None,
 
 
 def _purely_algebraic(structure: Structure, blocks: Blocks) -> Integers:
-    """Blocks that depend on no potential state and no derivative, not even through other blocks."""
+    """Blocks that depend on no highest derivative, not even through other blocks."""
     integral = structure.integral_of_variable()
-    dynamic = (structure.variable_derivative != NONE) | (integral != NONE)
+    dynamic = (structure.variable_derivative == NONE) & (integral != NONE)
     needs = blocks.block_of_equation(structure.equation_count)[structure.equation_of_entry()]
     needed = blocks.block_of_variable(structure.variable_count)[structure.variables]
     directly = np.unique(needs[(needs != NONE) & dynamic[structure.variables]])
