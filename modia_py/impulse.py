@@ -36,9 +36,8 @@ def impulsive_start(start: StartProblem, program: Program) -> StartPoint:
 
 def _left_limit(start: StartProblem) -> np.ndarray:
     """x with the `init` values, and the rest as the constraints want it, where they can hold."""
-    system = start.system(start.init)
-    m = system.pattern[2][0]
-    first = start.n + start.n - start.program.functions.differential_rows
+    system = start.of_values_and_slopes(start.init)
+    m, first = system.rows, system.first
     # Constraints and what follows from them give way; `init` values do not.
     soft = np.arange(m) < first
     soft[: start.program.functions.differential_rows] = False
@@ -47,17 +46,10 @@ def _left_limit(start: StartProblem) -> np.ndarray:
     active = np.ones(m, bool)
     active[start.n : first] = False
     active[: start.program.functions.differential_rows] = False
-    found = system.solve(
-        start.z_guess,
-        start.system_arguments(start.init),
-        cost=start.cost,
-        fixed=fixed,
-        soft=soft,
-        active=active,
-    )
+    found = system.solve(start.z_guess, fixed, soft=soft, active=active)
     violated = first + np.flatnonzero(found.relative[first:] > CONTRADICTS)
     if len(violated):
-        listed = "\n".join(f"    {start.row_text(int(row), start.init)}" for row in violated[:8])
+        listed = "\n".join(f"    {system.row_text(int(row))}" for row in violated[:8])
         raise SimulationError(f"These values cannot hold together just before the start:\n{listed}")
     return found.z[: start.n]
 

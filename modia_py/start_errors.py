@@ -8,17 +8,21 @@ import numpy as np
 from .errors import SimulationError
 from .row_names import row_name, x_name
 from .solvers.nearest import NearestRoot
-from .start_problem import StartProblem
-from .start_values import StartValues
+from .solvers.nearest_problem import Effort
+from .start_problem import StartProblem, StartSystem
 
 LISTED = 8
 
 
-def guesses_text(start: StartProblem, elements: np.ndarray) -> list[str]:
+def guesses_text(start: StartProblem, elements: np.ndarray, x: np.ndarray) -> list[str]:
     """A sentence about the elements of x that nothing determines, if there are any."""
     if not len(elements):
         return []
-    texts = [f"{x_name(start.program, int(k))} = {start.z_guess[k]:g}" for k in elements[:LISTED]]
+    texts = []
+    for k in elements[:LISTED].tolist():
+        guess = f"{start.z_guess[k]:g}"
+        moved = f" (near {guess})" if f"{x[k]:g}" != guess else ""
+        texts.append(f"{x_name(start.program, k)} = {x[k]:g}{moved}")
     more = f" and {len(elements) - LISTED} more" if len(elements) > LISTED else ""
     return [f"no `init` determines the start of: {', '.join(texts)}{more} (guess)"]
 
@@ -41,7 +45,7 @@ def not_finite(start: StartProblem, z: np.ndarray) -> SimulationError:
     rows = np.flatnonzero(~np.isfinite(residual))
     texts += [row_name(program, int(row)) for row in rows[:LISTED]]
     listed = "\n".join(f"    {text}" for text in texts)
-    guessed = guesses_text(start, np.flatnonzero(~start.fixed[: start.n]))
+    guessed = guesses_text(start, np.flatnonzero(~start.fixed[: start.n]), start.z_guess)
     hint = f"\nStarted with guesses: {guessed[0]}." if guessed else ""
     return SimulationError(
         f"The model cannot start at time {start.t:g}: equations are infinite or not a number there. Is "
@@ -50,18 +54,20 @@ def not_finite(start: StartProblem, z: np.ndarray) -> SimulationError:
     )
 
 
-def cannot_start(start: StartProblem, found: NearestRoot, rows: StartValues) -> SimulationError:
+def cannot_start(
+    start: StartProblem, found: NearestRoot, system: StartSystem, effort: Effort
+) -> SimulationError:
     """Newton's method did not find a start: the worst equations, and the variables in them."""
     worst = found.unsatisfied[:LISTED]
-    lines = [f"    {start.row_text(int(r), rows)}: off by {abs(found.residual[r]):.3g}" for r in worst]
-    row, column, _ = start.system(rows).pattern
+    lines = [f"    {system.row_text(int(r))}: off by {abs(found.residual[r]):.3g}" for r in worst]
+    row, column, _ = system.nearest.pattern
     involved = np.unique(column[np.isin(row, worst)])
     names = dict.fromkeys(_unknown_name(start, int(k), found.z) for k in involved[: 2 * LISTED])
     return SimulationError(
         f"No consistent start was found at time {start.t:g}. The equations that hold least:\n"
         + "\n".join(lines)
-        + f"\nVariables in them: {', '.join(names)}.\nBetter `guess` values may help; or there is no "
-        f"solution with these parameters and `init` values."
+        + f"\nVariables in them: {', '.join(names)}.\nTried: {'; '.join(effort.tried)}.\n"
+        "Better `guess` values may help; or there is no solution with these parameters and `init` values."
     )
 
 
