@@ -13,6 +13,7 @@ from .solvers.nearest import NearestRoot
 from .solvers.nearest_problem import SMALL, Effort
 from .start_errors import cannot_start
 from .start_problem import StartProblem, StartSystem
+from .start_values import StartValues
 
 MOVED = 1e-12
 """`init` values that had to move by more than this, compared with their size, are noted."""
@@ -24,34 +25,30 @@ LISTED = 8
 
 def resolve_contradictions(
     start: StartProblem, failed: NearestRoot, tried: StartSystem, effort: Effort
-) -> NearestRoot:
-    """The start with all `init` values as soft rows, if they agree but for rounding; else an error."""
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The start with all `init` values as soft rows, if they agree but for rounding, and a note; else an
+    error."""
     relaxed = _Relaxed(start)
     everything = np.ones(len(start.init), bool)
     found = relaxed.solve(everything)
     if not relaxed.equations_hold(found):
         if failed.satisfied and start.agrees:
-            return failed
+            return failed.z, ()
         raise cannot_start(start, failed, tried, effort)
     if not relaxed.any_violated(found):
-        return found
+        return found.z, _moves_text(start.init, found.residual[relaxed.is_init])
     raise SimulationError(relaxed.text(found, relaxed.violated(found, everything)))
 
 
-def moves_text(start: StartProblem, x: np.ndarray, xdot: np.ndarray) -> list[str]:
+def _moves_text(init: StartValues, off: np.ndarray) -> tuple[str, ...]:
     """A sentence about `init` values that were given with rounding, and do not hold to the last digit."""
-    init = start.init
-    if not len(init):
-        return []
-    w = np.asarray(start.program.values(start.t, x, xdot, start.arguments))
-    off = init.sign * w[init.place] - init.value
     moved = np.flatnonzero(np.abs(off) > MOVED * np.maximum(np.abs(init.value), SMALL))
     moved = moved[np.argsort(-np.abs(off[moved]), kind="stable")]
     if not len(moved):
-        return []
+        return ()
     texts = [f"{init.label(int(k))} = {init.value[k]:.10g} by {off[k]:.2g}" for k in moved[:LISTED]]
     more = f" and {len(moved) - LISTED} more" if len(moved) > LISTED else ""
-    return [f"`init` values were moved a little, so that all equations hold: {', '.join(texts)}{more}"]
+    return (f"`init` values were moved a little, so that all equations hold: {', '.join(texts)}{more}",)
 
 
 class _Relaxed:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
 
-from .contradictions import CONTRADICTS, moves_text, resolve_contradictions
+from .contradictions import CONTRADICTS, resolve_contradictions
 from .errors import SimulationError
 from .solvers import consistent_xdot
 from .solvers.initialize import slope_system
@@ -29,22 +29,21 @@ def consistent_start(start: StartProblem) -> StartPoint:
     if start.only_values:
         nothing = start.init.chosen(np.zeros(len(start.init), bool))
         system = start.of_values(nothing)
-        x = _found(start, system).z
+        x, notes = _found(start, system)
         xdot = _slopes(start, x)
         if xdot is not None:
-            return _point(start, system, x, xdot)
+            return StartPoint(x, xdot, (*_free(start, system, x), *notes))
     system = start.of_values_and_slopes(start.init.chosen(~start.is_direct))
-    z = _found(start, system).z
-    return _point(start, system, z[: start.n], z[start.n :])
+    z, notes = _found(start, system)
+    return StartPoint(z[: start.n], z[start.n :], (*_free(start, system, z), *notes))
 
 
-def _point(start: StartProblem, system: StartSystem, x: np.ndarray, xdot: np.ndarray) -> StartPoint:
-    free = guesses_text(start, _undetermined(start, system), x)
-    return StartPoint(x, xdot, tuple(free + moves_text(start, x, xdot)))
+def _free(start: StartProblem, system: StartSystem, z: np.ndarray) -> list[str]:
+    return guesses_text(start, _undetermined(start, system), z)
 
 
-def _found(start: StartProblem, system: StartSystem) -> NearestRoot:
-    """The nearest point at which the equations hold, or an error that says why there is none."""
+def _found(start: StartProblem, system: StartSystem) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The nearest point at which the equations hold, and notes; or an error that says why there is none."""
     effort = start.effort(system)
     found = _from_states(start, system, effort)
     for z in (start.z_guess, start.nudged()):
@@ -59,7 +58,7 @@ def _found(start: StartProblem, system: StartSystem) -> NearestRoot:
     if system.unknowns == start.n and found.relative.max(initial=0.0) > EXACT:
         # Given with rounding: all of it moves a little, if that is possible.
         return resolve_contradictions(start, found, system, effort)
-    return found
+    return found.z, ()
 
 
 def _from_states(start: StartProblem, system: StartSystem, effort: Effort) -> NearestRoot | None:

@@ -122,8 +122,9 @@ class NearestProblem:
             return delta, multipliers
         cost, softness = self.cost[self.free], softness[involved]
         if rows == k and np.all(cost == 0.0) and np.all(softness == HARD):
-            plain = _solved(sparse.csc_array(part), right, rows)
-            if plain is not None:
+            square = sparse.csc_array(part)
+            plain = _solved(square, right)
+            if plain is not None and _holds(square, plain, right):
                 delta[self.free] = self.unit[self.free] * plain
                 return delta, multipliers
         block = sparse.block_array(
@@ -133,7 +134,7 @@ class NearestProblem:
             ],
             format="csc",
         )
-        solution = _solved(block, np.concatenate([np.zeros(k), right]), rows)
+        solution = _solved(block, np.concatenate([np.zeros(k), right]))
         if solution is None:
             return None, multipliers
         delta[self.free] = self.unit[self.free] * solution[:k]
@@ -145,19 +146,20 @@ class NearestProblem:
         return replace(self, active=self.active[rows], free=self.free[unknowns[self.free]])
 
 
-def _solved(matrix: sparse.csc_array, right: np.ndarray, last: int) -> np.ndarray | None:
-    """None if the matrix is singular, or so near to it that its last rows do not hold."""
+def _solved(matrix: sparse.csc_array, right: np.ndarray) -> np.ndarray | None:
     if not np.all(np.isfinite(matrix.data)):
         return None
     try:
         solution = splu(matrix).solve(right)
     except (RuntimeError, ValueError):
         return None
-    if not np.all(np.isfinite(solution)):
-        return None
-    off = np.abs(matrix @ solution - right)
-    allowed = 1e-6 * (abs(matrix) @ np.abs(solution) + np.abs(right))
-    return solution if np.all(off[-last:] <= allowed[-last:]) else None
+    return solution if np.all(np.isfinite(solution)) else None
+
+
+def _holds(matrix: sparse.csc_array, solution: np.ndarray, right: np.ndarray) -> bool:
+    """Whether a matrix is not so near to a singular one that its solution is none."""
+    terms = abs(matrix) @ np.abs(solution) + np.abs(right)
+    return bool(np.all(np.abs(matrix @ solution - right) <= 1e-6 * terms))
 
 
 @dataclass(frozen=True, eq=False)
