@@ -131,14 +131,15 @@ class _Relaxed:
             f"{what} at the start:\n"
             + "\n".join(lines)
             + with_equations
-            + self._nearest(found, chosen)
+            + self._nearest(found, np.union1d(chosen, violated))
             + "\nMake one of them a `guess`, or change it; or, if it is meant to jump, "
             'simulate(..., start="impulse").'
         )
 
     def _nearest(self, found: NearestRoot, chosen: np.ndarray) -> str:
-        """The nearest values that agree, and how far they are."""
+        """The nearest values that agree, and how far they are, the farthest first."""
         init, off = self.start.init, found.residual[self.is_init]
+        chosen = chosen[np.argsort(-found.relative[self.is_init][chosen], kind="stable")]
         texts = [
             f"{init.label(k)} = {init.value[k] + off[k]:.10g} (off by {abs(off[k]):.3g})"
             for k in chosen.tolist()

@@ -17,7 +17,7 @@ from .solvers import consistent_xdot
 from .solvers.initialize import slope_system
 from .solvers.nearest import NearestRoot, NearestSystem
 from .solvers.nearest_problem import Effort
-from .start_errors import guesses_text, not_finite
+from .start_errors import guesses_text, not_finite, undefined_values
 from .start_problem import StartPoint, StartProblem, StartSystem
 
 EXACT = 1e-12
@@ -52,7 +52,7 @@ def _found(start: StartProblem, system: StartSystem) -> tuple[np.ndarray, tuple[
             found = again if found is None or again.satisfied or not found.finite else found
     assert found is not None
     if not found.finite:
-        raise not_finite(start, found.z)
+        raise not_finite(start, found, system)
     if not found.satisfied or not start.agrees:
         return resolve_contradictions(start, found, system, effort)
     if system.unknowns == start.n and found.relative.max(initial=0.0) > EXACT:
@@ -73,17 +73,21 @@ def _from_states(start: StartProblem, system: StartSystem, effort: Effort) -> Ne
     x = start.z_guess[: start.n]
     if of_states.any():
         found = system.solve(
-            x, start.fixed | ~np.append(start.states, start.states), active=of_states, effort=effort
+            x,
+            start.fixed | ~np.append(start.states, start.states),
+            active=of_states,
+            effort=effort,
+            homotopy=False,
         )
         if not found.satisfied:
             return None
         x = found.z
     fixed = start.fixed[: start.n] | start.states
-    found = system.solve(x, fixed, effort=effort)
+    found = system.solve(x, fixed, effort=effort, homotopy=False)
     if found.satisfied or not len(algebraic):
         return found if found.satisfied else None
     x = np.where(fixed, x, start.nudged()[: start.n])
-    found = system.solve(x, fixed, effort=effort)
+    found = system.solve(x, fixed, effort=effort, homotopy=False)
     return found if found.satisfied else None
 
 
@@ -141,6 +145,8 @@ def fully_assigned_start(start: StartProblem) -> StartPoint:
     nothing = np.zeros(0)
     w = np.asarray(start.program.values(start.t, nothing, nothing, start.arguments))
     init = start.init
+    if not np.all(np.isfinite(w)):
+        raise undefined_values(start.program, start.t, w, start.arguments)
     off = np.abs(init.sign * w[init.place] - init.value)
     wrong = np.flatnonzero(~(off <= CONTRADICTS * np.maximum(1.0, np.abs(init.value))))
     if len(wrong):

@@ -11,6 +11,8 @@ only elements of x are given, fc(t, x) = 0 is a problem of its own, and xdot fol
 
 from __future__ import annotations
 
+import sys
+import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +32,8 @@ from .solvers.nearest_problem import Effort
 from .start_values import StartValues
 
 NUDGE = 0.1
+REPORT_EVERY = 5.0
+"""Seconds between two lines about a start that takes long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,3 +217,16 @@ def start_equations(program: Program, rows: StartValues) -> Any:
         return jnp.concatenate([value, rate[differential:], sign * w[place] - given, at_start(vectors)])
 
     return equations
+
+
+def slow_start_report() -> Callable[[str], None]:
+    """A line now and then for who waits for a start, with what is being tried."""
+    last = clock.perf_counter()
+
+    def report(text: str) -> None:
+        nonlocal last
+        if clock.perf_counter() - last > REPORT_EVERY:
+            last = clock.perf_counter()
+            print(f"looking for a consistent start: {text}", file=sys.stderr, flush=True)
+
+    return report

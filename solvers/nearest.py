@@ -100,6 +100,7 @@ class NearestSystem:
         active: np.ndarray | None = None,
         known: np.ndarray | None = None,
         effort: Effort | None = None,
+        homotopy: bool = True,
     ) -> NearestRoot:
         """The root nearest to z.
 
@@ -117,7 +118,7 @@ class NearestSystem:
             active=np.arange(system.m) if active is None else np.flatnonzero(active),
             known=np.zeros(system.m) if known is None else known,
         )
-        return _result(problem, search(problem, z, effort))
+        return _result(problem, search(problem, z, effort, homotopy))
 
 
 def _result(problem: NearestProblem, z: np.ndarray) -> NearestRoot:

@@ -28,13 +28,13 @@ ROUNDING = 1e-15
 STAGNATES, STAGNATES_WITH_SOFT_ROWS = 0.5, 0.9
 PATIENCE = 20
 """So many iterations may pass until a residual has halved."""
-HOMOTOPY_STEPS, HOMOTOPY_ITERATIONS = 100, 20
-FIRST_HOMOTOPY_STEP, SHORTEST_HOMOTOPY_STEP = 0.1, 1e-6
+HOMOTOPY_STEPS, HOMOTOPY_ITERATIONS = 60, 10
+FIRST_HOMOTOPY_STEP, SHORTEST_HOMOTOPY_STEP = 0.1, 1e-4
 MOST_HOMOTOPIES = 10
 """Parts that are tried again, one by one."""
 
 
-def search(problem: NearestProblem, z: np.ndarray, effort: Effort) -> np.ndarray:
+def search(problem: NearestProblem, z: np.ndarray, effort: Effort, homotopy: bool = True) -> np.ndarray:
     """Newton's method for all parts; the homotopy g(z) = (1 - s) g(z_start) for those that fail."""
     g = problem.value(z)
     before = effort.used
@@ -44,7 +44,7 @@ def search(problem: NearestProblem, z: np.ndarray, effort: Effort) -> np.ndarray
     can_move = np.zeros(parts.count, bool)
     can_move[parts.of_unknown[parts.of_unknown >= 0]] = True
     failed = np.flatnonzero(~settled & can_move & parts.all(np.isfinite(g)))
-    for part in failed[:MOST_HOMOTOPIES].tolist():
+    for part in failed[: MOST_HOMOTOPIES if homotopy else 0].tolist():
         unknowns = parts.of_unknown == part
         rows = np.flatnonzero(parts.of_row == part)
         if not len(rows):

@@ -17,6 +17,7 @@ SMALL = 1e-3
 HARD, SOFT, IGNORED = 1e-14, 1e-9, 1e30
 FOLLOWS = 1e-12
 """The cost of unknowns that follow: next to nothing, but a part of them that is not determined stays."""
+REFINEMENTS = 2
 ASIDE = 1e-6
 """Where a slope is infinite, that of a point so far away is taken."""
 MOST_WORK = 3e7
@@ -121,9 +122,11 @@ class NearestProblem:
         if not rows or not k:
             return delta, multipliers
         cost, softness = self.cost[self.free], softness[involved]
-        if rows == k and np.all(cost == 0.0) and np.all(softness == HARD):
+        hard = softness == HARD
+        if rows == k and np.all(cost == 0.0) and np.all(hard):
             square = sparse.csc_array(part)
-            plain = _solved(square, right)
+            solve = _factored(square)
+            plain = None if solve is None else solve(right)
             if plain is not None and _holds(square, plain, right):
                 delta[self.free] = self.unit[self.free] * plain
                 return delta, multipliers
@@ -134,8 +137,13 @@ class NearestProblem:
             ],
             format="csc",
         )
-        solution = _solved(block, np.concatenate([np.zeros(k), right]))
-        if solution is None:
+        solve = _factored(block)
+        solution = None if solve is None else solve(np.concatenate([np.zeros(k), right]))
+        for _ in range(0 if solve is None or np.all(hard) else REFINEMENTS):
+            # Multipliers of soft rows that contradict are large: E nu of hard rows must not stay.
+            compensated = right - np.where(hard, softness * solution[k:], 0.0)
+            solution = solve(np.concatenate([np.zeros(k), compensated]))
+        if solution is None or not np.all(np.isfinite(solution)):
             return None, multipliers
         delta[self.free] = self.unit[self.free] * solution[:k]
         multipliers[involved] = solution[k:]
@@ -146,20 +154,20 @@ class NearestProblem:
         return replace(self, active=self.active[rows], free=self.free[unknowns[self.free]])
 
 
-def _solved(matrix: sparse.csc_array, right: np.ndarray) -> np.ndarray | None:
+def _factored(matrix: sparse.csc_array) -> Callable[[np.ndarray], np.ndarray] | None:
     if not np.all(np.isfinite(matrix.data)):
         return None
     try:
-        solution = splu(matrix).solve(right)
+        return splu(matrix).solve
     except (RuntimeError, ValueError):
         return None
-    return solution if np.all(np.isfinite(solution)) else None
 
 
 def _holds(matrix: sparse.csc_array, solution: np.ndarray, right: np.ndarray) -> bool:
     """Whether a matrix is not so near to a singular one that its solution is none."""
     terms = abs(matrix) @ np.abs(solution) + np.abs(right)
-    return bool(np.all(np.abs(matrix @ solution - right) <= 1e-6 * terms))
+    with np.errstate(invalid="ignore"):
+        return bool(np.all(np.abs(matrix @ solution - right) <= 1e-6 * terms))
 
 
 @dataclass(frozen=True, eq=False)
