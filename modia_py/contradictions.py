@@ -131,7 +131,7 @@ class _Relaxed:
             f"{what} at the start:\n"
             + "\n".join(lines)
             + with_equations
-            + self._nearest(found, np.union1d(chosen, violated))
+            + self._nearest(found, chosen)
             + "\nMake one of them a `guess`, or change it; or, if it is meant to jump, "
             'simulate(..., start="impulse").'
         )

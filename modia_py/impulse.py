@@ -17,6 +17,7 @@ from .solvers import consistent_xdot, impulse_start
 from .start_problem import StartPoint, StartProblem
 
 JUMPED = 1e-9
+ROUNDING = 1e-14
 LISTED = 12
 
 
@@ -79,6 +80,7 @@ def _jumps(start: StartProblem, x: np.ndarray, xdot: np.ndarray) -> list[str]:
     init = start.init
     w = np.asarray(start.program.values(start.t, x, xdot, start.arguments))
     right = init.sign * w[init.place]
+    right = np.where(np.abs(right) <= ROUNDING * np.abs(init.value), 0.0, right)
     moved = np.flatnonzero(np.abs(right - init.value) > JUMPED * np.maximum(1.0, np.abs(init.value)))
     texts = [f"{init.label(int(k))} from {init.value[k]:.6g} to {right[k]:.6g}" for k in moved[:LISTED]]
     more = f" and {len(moved) - LISTED} more" if len(moved) > LISTED else ""

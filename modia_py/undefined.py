@@ -116,7 +116,7 @@ def _text(equation: FlatEquation, node: Call, by_id: dict[int, np.ndarray], copy
     operand = node.args[1] if name == "divide" else node.args[0]
     assert isinstance(operand, Expr)
     value = by_id[id(operand)][min(copy, len(by_id[id(operand)]) - 1)]
-    where = f"`{equation}` ({equation.equation.source}{_copy_text(equation, copy)})"
+    where = f"`{equation}  ({equation.equation.source}{_copy_text(equation, copy)})`"
     written = f"`{expression_text(operand, equation.naming)}`"
     if name == "divide" and not np.all(value):
         of_parameters = _only_parameters(operand)
