@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from .run_request import ATOL, POINTS, RunRequest, checked_atol
 from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
 from .solvers import Status, consistent_xdot
-from .start_problem import StartPoint, StartProblem
+from .start_problem import StartPoint, StartProblem, slow_start_report
 from .start_values import resolve_variable, start_values
 from .structure_plot import structure_figure
 from .transformed_equations import equations_text
@@ -118,7 +118,8 @@ class CompiledModel:
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
             arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
-            point = self._start(program, signals, arguments, asked.init, options.start, asked.start)
+            report = slow_start_report() if options.progress else None
+            point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
         if isinstance(asked.atol, Mapping):
             options = replace(options, atol=self._atol_of_x(asked.atol, options.rtol, program))
         with watch_compilation() as integrating:
@@ -181,12 +182,13 @@ class CompiledModel:
         init: Mapping[str, Any] | None,
         t: float,
         how: str,
+        report: Callable[[str], None] | None = None,
     ) -> StartPoint:
         own = program if how == "init" else self.translation.plain().program(signals)
         where = own.functions.value_map
         given = start_values(self._values, arguments.p, "init", init, where)
         guess = start_values(self._values, arguments.p, "guess", None, where)
-        problem = StartProblem(own, given, guess, arguments, t)
+        problem = StartProblem(own, given, guess, arguments, t, report)
         if not own.functions.size:
             return fully_assigned_start(problem)
         return consistent_start(problem) if how == "init" else impulsive_start(problem, program)

@@ -10,26 +10,45 @@ import numpy as np
 
 from .errors import SimulationError
 from .solvers.nearest import NearestRoot
+from .solvers.nearest_problem import SMALL, Effort
 from .start_errors import cannot_start
-from .start_problem import StartProblem
+from .start_problem import StartProblem, StartSystem
 from .start_values import StartValues
 
+MOVED = 1e-12
+"""`init` values that had to move by more than this, compared with their size, are noted."""
 CONTRADICTS = 1e-7
 """`init` values given with rounding may be off by so much, compared with their size."""
 MOST_TRIED = 60
 LISTED = 8
 
 
-def resolve_contradictions(start: StartProblem, failed: NearestRoot, rows: StartValues) -> NearestRoot:
-    """The start with all `init` values as soft rows, if they agree but for rounding; else an error."""
+def resolve_contradictions(
+    start: StartProblem, failed: NearestRoot, tried: StartSystem, effort: Effort
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The start with all `init` values as soft rows, if they agree but for rounding, and a note; else an
+    error."""
     relaxed = _Relaxed(start)
     everything = np.ones(len(start.init), bool)
     found = relaxed.solve(everything)
     if not relaxed.equations_hold(found):
-        raise cannot_start(start, failed, rows)
+        if failed.satisfied and start.agrees:
+            return failed.z, ()
+        raise cannot_start(start, failed, tried, effort)
     if not relaxed.any_violated(found):
-        return found
+        return found.z, _moves_text(start.init, found.residual[relaxed.is_init])
     raise SimulationError(relaxed.text(found, relaxed.violated(found, everything)))
+
+
+def _moves_text(init: StartValues, off: np.ndarray) -> tuple[str, ...]:
+    """A sentence about `init` values that were given with rounding, and do not hold to the last digit."""
+    moved = np.flatnonzero(np.abs(off) > MOVED * np.maximum(np.abs(init.value), SMALL))
+    moved = moved[np.argsort(-np.abs(off[moved]), kind="stable")]
+    if not len(moved):
+        return ()
+    texts = [f"{init.label(int(k))} = {init.value[k]:.10g} by {off[k]:.2g}" for k in moved[:LISTED]]
+    more = f" and {len(moved) - LISTED} more" if len(moved) > LISTED else ""
+    return (f"`init` values were moved a little, so that all equations hold: {', '.join(texts)}{more}",)
 
 
 class _Relaxed:
@@ -37,28 +56,21 @@ class _Relaxed:
 
     def __init__(self, start: StartProblem):
         self.start = start
-        self.system = start.system(start.init)
-        self.first = start.n + start.n - start.program.functions.differential_rows
+        self.system = (start.of_values if start.only_values else start.of_values_and_slopes)(start.init)
+        self.effort = start.effort(self.system)
+        first, m = self.system.first, self.system.rows
         self.fixed = np.zeros(2 * start.n, bool)
         self.fixed[: start.n] = start.program.layout.integrals
-        m = self.system.pattern[2][0]
         self.is_init = np.zeros(m, bool)
-        self.is_init[self.first : self.first + len(start.init)] = True
+        self.is_init[first : first + len(start.init)] = True
         # Initial equations are of the same rank as `init` values: they may be what contradicts.
-        self.soft = np.arange(m) >= self.first
+        self.soft = np.arange(m) >= first
 
     def solve(self, kept: np.ndarray) -> NearestRoot:
         active = np.ones(len(self.is_init), bool)
         active[self.is_init] = kept
-        start = self.start
-        return self.system.solve(
-            start.z_guess if kept.all() else start.nudged(kept),
-            start.system_arguments(start.init),
-            cost=start.cost,
-            fixed=self.fixed,
-            soft=self.soft,
-            active=active,
-        )
+        z = self.start.z_guess if kept.all() else self.start.nudged(kept)
+        return self.system.solve(z, self.fixed, soft=self.soft, active=active, effort=self.effort)
 
     def equations_hold(self, found: NearestRoot) -> bool:
         return found.finite and not np.any(~self.soft[found.unsatisfied])
@@ -83,7 +95,9 @@ class _Relaxed:
         kept = np.ones(len(self.start.init), bool)
         waiting = [np.flatnonzero(kept)]
         tried = 0
-        while waiting and tried < MOST_TRIED:  # halves first: most values have nothing to do with it
+        while (
+            waiting and tried < MOST_TRIED and self.effort.left
+        ):  # halves first: most values have nothing to do with it
             group = waiting.pop()
             tried += 1
             kept[group] = False
@@ -104,7 +118,7 @@ class _Relaxed:
             lines.append(f"    {start.init.label(k)} = {start.init.value[k]:g}")
         if len(chosen) > LISTED:
             lines.append(f"    ... and {len(chosen) - LISTED} more")
-        texts = [start.row_text(int(row), start.init) for row in self._equations(found)]
+        texts = [self.system.row_text(int(row)) for row in self._equations(found)]
         texts += self._assignments(chosen)
         listed = "\n".join(f"    {text}" for text in dict.fromkeys(texts))
         with_equations = ("\ntogether with\n" if lines else "") + listed if listed else ""
@@ -114,9 +128,25 @@ class _Relaxed:
         if not len(chosen):
             what = "These equations contradict each other"
         return (
-            f"{what} at the start:\n" + "\n".join(lines) + with_equations + "\nMake one of them a `guess`, "
-            'or change it; or, if it is meant to jump, simulate(..., start="impulse").'
+            f"{what} at the start:\n"
+            + "\n".join(lines)
+            + with_equations
+            + self._nearest(found, chosen)
+            + "\nMake one of them a `guess`, or change it; or, if it is meant to jump, "
+            'simulate(..., start="impulse").'
         )
+
+    def _nearest(self, found: NearestRoot, chosen: np.ndarray) -> str:
+        """The nearest values that agree, and how far they are, the farthest first."""
+        init, off = self.start.init, found.residual[self.is_init]
+        chosen = chosen[np.argsort(-found.relative[self.is_init][chosen], kind="stable")]
+        texts = [
+            f"{init.label(k)} = {init.value[k] + off[k]:.10g} (off by {abs(off[k]):.3g})"
+            for k in chosen.tolist()
+            if off[k] != 0.0
+        ]
+        more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
+        return f"\nThe nearest that agree: {', '.join(texts[:LISTED])}{more}." if texts else ""
 
     def _assignments(self, chosen: np.ndarray) -> list[str]:
         """The equations that variables in the set are solved from."""

@@ -17,6 +17,7 @@ from .solvers import consistent_xdot, impulse_start
 from .start_problem import StartPoint, StartProblem
 
 JUMPED = 1e-9
+ROUNDING = 1e-14
 LISTED = 12
 
 
@@ -36,9 +37,8 @@ def impulsive_start(start: StartProblem, program: Program) -> StartPoint:
 
 def _left_limit(start: StartProblem) -> np.ndarray:
     """x with the `init` values, and the rest as the constraints want it, where they can hold."""
-    system = start.system(start.init)
-    m = system.pattern[2][0]
-    first = start.n + start.n - start.program.functions.differential_rows
+    system = start.of_values_and_slopes(start.init)
+    m, first = system.rows, system.first
     # Constraints and what follows from them give way; `init` values do not.
     soft = np.arange(m) < first
     soft[: start.program.functions.differential_rows] = False
@@ -47,17 +47,10 @@ def _left_limit(start: StartProblem) -> np.ndarray:
     active = np.ones(m, bool)
     active[start.n : first] = False
     active[: start.program.functions.differential_rows] = False
-    found = system.solve(
-        start.z_guess,
-        start.system_arguments(start.init),
-        cost=start.cost,
-        fixed=fixed,
-        soft=soft,
-        active=active,
-    )
+    found = system.solve(start.z_guess, fixed, soft=soft, active=active)
     violated = first + np.flatnonzero(found.relative[first:] > CONTRADICTS)
     if len(violated):
-        listed = "\n".join(f"    {start.row_text(int(row), start.init)}" for row in violated[:8])
+        listed = "\n".join(f"    {system.row_text(int(row))}" for row in violated[:8])
         raise SimulationError(f"These values cannot hold together just before the start:\n{listed}")
     return found.z[: start.n]
 
@@ -87,6 +80,7 @@ def _jumps(start: StartProblem, x: np.ndarray, xdot: np.ndarray) -> list[str]:
     init = start.init
     w = np.asarray(start.program.values(start.t, x, xdot, start.arguments))
     right = init.sign * w[init.place]
+    right = np.where(np.abs(right) <= ROUNDING * np.abs(init.value), 0.0, right)
     moved = np.flatnonzero(np.abs(right - init.value) > JUMPED * np.maximum(1.0, np.abs(init.value)))
     texts = [f"{init.label(int(k))} from {init.value[k]:.6g} to {right[k]:.6g}" for k in moved[:LISTED]]
     more = f" and {len(moved) - LISTED} more" if len(moved) > LISTED else ""

@@ -4,44 +4,50 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse as sparse
 
 from .errors import SimulationError
-from .row_names import row_name, x_name
+from .program import Arguments, Program
+from .row_names import x_name
 from .solvers.nearest import NearestRoot
-from .start_problem import StartProblem
-from .start_values import StartValues
+from .solvers.nearest_problem import Effort
+from .start_problem import StartProblem, StartSystem
+from .undefined import undefined_operations
 
 LISTED = 8
 
 
-def guesses_text(start: StartProblem, elements: np.ndarray) -> list[str]:
+def guesses_text(start: StartProblem, elements: np.ndarray, x: np.ndarray) -> list[str]:
     """A sentence about the elements of x that nothing determines, if there are any."""
     if not len(elements):
         return []
-    texts = [f"{x_name(start.program, int(k))} = {start.z_guess[k]:g}" for k in elements[:LISTED]]
+    texts = []
+    for k in elements[:LISTED].tolist():
+        guess = f"{start.z_guess[k]:g}"
+        moved = f" (near {guess})" if f"{x[k]:g}" != guess else ""
+        texts.append(f"{x_name(start.program, k)} = {x[k]:g}{moved}")
     more = f" and {len(elements) - LISTED} more" if len(elements) > LISTED else ""
     return [f"no `init` determines the start of: {', '.join(texts)}{more} (guess)"]
 
 
-def not_finite(start: StartProblem, z: np.ndarray) -> SimulationError:
-    """What is infinite or not a number at the start, in the order of computation."""
+def not_finite(start: StartProblem, found: NearestRoot, system: StartSystem) -> SimulationError:
+    """What is infinite or not a number at the start: operations if they can be named, else equations."""
     program = start.program
-    x, xdot = z[: start.n], z[start.n :]
-    w = np.asarray(program.values(jnp.asarray(start.t), x, xdot, start.arguments))
-    form = program.result.form
-    texts = []
+    z = np.append(found.z, start.z_guess[len(found.z) :])
+    w = np.asarray(program.values(jnp.asarray(start.t), z[: start.n], z[start.n :], start.arguments))
+    texts = undefined_operations(program, start.t, w, start.arguments, LISTED)
+    structure, form = program.result.structure, program.result.form
     for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
         places = program.functions.value_map.elements(np.array([variable]))
-        if not np.all(np.isfinite(w[places])):
-            structure = program.result.structure
+        if not texts and not np.all(np.isfinite(w[places])):
             name = structure.variable_name(int(variable))
             texts.append(f"{name} is not finite in `{structure.equation_name(int(equation))}`")
-            break
-    residual = np.asarray(program.problem.residual(jnp.asarray(start.t), x, xdot, start.arguments))
-    rows = np.flatnonzero(~np.isfinite(residual))
-    texts += [row_name(program, int(row)) for row in rows[:LISTED]]
+    rows = np.flatnonzero(~np.isfinite(found.residual))
+    texts += [] if texts else [system.row_text(int(row)) for row in rows[:LISTED]]
+    if not np.any(~np.isfinite(found.residual[: min(start.n, system.first)])):
+        texts += ["These are derivatives of equations: an infinite slope, as that of a root at zero?"]
     listed = "\n".join(f"    {text}" for text in texts)
-    guessed = guesses_text(start, np.flatnonzero(~start.fixed[: start.n]))
+    guessed = guesses_text(start, np.flatnonzero(~start.fixed[: start.n]), start.z_guess)
     hint = f"\nStarted with guesses: {guessed[0]}." if guessed else ""
     return SimulationError(
         f"The model cannot start at time {start.t:g}: equations are infinite or not a number there. Is "
@@ -50,18 +56,49 @@ def not_finite(start: StartProblem, z: np.ndarray) -> SimulationError:
     )
 
 
-def cannot_start(start: StartProblem, found: NearestRoot, rows: StartValues) -> SimulationError:
+def undefined_values(program: Program, t: float, w: np.ndarray, arguments: Arguments) -> SimulationError:
+    """The same for a model in which everything is assigned."""
+    texts = undefined_operations(program, t, w, arguments, LISTED)
+    listed = "".join(f"\n    {text}" for text in texts)
+    return SimulationError(
+        f"The model cannot be evaluated at time {t:g}: values are infinite or not a number.{listed}"
+    )
+
+
+def cannot_start(
+    start: StartProblem, found: NearestRoot, system: StartSystem, effort: Effort
+) -> SimulationError:
     """Newton's method did not find a start: the worst equations, and the variables in them."""
     worst = found.unsatisfied[:LISTED]
-    lines = [f"    {start.row_text(int(r), rows)}: off by {abs(found.residual[r]):.3g}" for r in worst]
-    row, column, _ = start.system(rows).pattern
+    lines = [f"    {system.row_text(int(r))}: off by {abs(found.residual[r]):.3g}" for r in worst]
+    row, column, _ = system.nearest.pattern
     involved = np.unique(column[np.isin(row, worst)])
     names = dict.fromkeys(_unknown_name(start, int(k), found.z) for k in involved[: 2 * LISTED])
     return SimulationError(
         f"No consistent start was found at time {start.t:g}. The equations that hold least:\n"
         + "\n".join(lines)
-        + f"\nVariables in them: {', '.join(names)}.\nBetter `guess` values may help; or there is no "
-        f"solution with these parameters and `init` values."
+        + f"\nVariables in them: {', '.join(names)}.\n{_steep_text(start, found, system)}"
+        f"Tried: {'; '.join(effort.tried)}.\nBetter `guess` values may help; or there is no solution with "
+        "these parameters and `init` values."
+    )
+
+
+def _steep_text(start: StartProblem, found: NearestRoot, system: StartSystem) -> str:
+    """Equations with an infinite slope, and the variables with respect to which it is."""
+    rows = np.flatnonzero(found.steep)
+    if not len(rows):
+        return ""
+    entries = sparse.coo_array(system.nearest.system.jacobian(found.z))
+    lines = []
+    for row in rows[:LISTED].tolist():
+        columns = np.unique(entries.col[(entries.row == row) & ~np.isfinite(entries.data)])
+        names = ", ".join(_unknown_name(start, int(k), found.z) for k in columns[:LISTED])
+        lines.append(f"    {system.row_text(row)}: with respect to {names}\n")
+    return (
+        "Infinite slopes, which Newton's method cannot follow:\n"
+        + "".join(lines)
+        + "A root can be made smooth at zero, as x/(x**2 + small**2)**0.25 for sign(x)*sqrt(abs(x)); or "
+        "start from another `guess`.\n"
     )
 
 

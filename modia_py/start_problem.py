@@ -5,11 +5,15 @@ Unknowns are z = [x, xdot]. Equations are
     fd(t, x, xdot) = 0,  fc(t, x) = 0,  d/dt fc = 0        what index reduction has produced
     variable - init = 0,  initial equations = 0
 
-The first three determine xdot from x, and leave x as many degrees of freedom as the model has states.
+The first three determine xdot from x, and leave x as many degrees of freedom as the model has states. Where
+only elements of x are given, fc(t, x) = 0 is a problem of its own, and xdot follows afterwards.
 """
 
 from __future__ import annotations
 
+import sys
+import time as clock
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +22,18 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 
+from .arrays.index1 import Slot
 from .initial_equations import initial_residual
 from .program import Arguments, Program
 from .row_names import row_name
-from .solvers.nearest import NearestSystem
+from .solvers.constraints import ConstraintSystem
+from .solvers.nearest import NearestRoot, NearestSystem
+from .solvers.nearest_problem import Effort
 from .start_values import StartValues
 
 NUDGE = 0.1
+REPORT_EVERY = 5.0
+"""Seconds between two lines about a start that takes long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +45,60 @@ class StartPoint:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class StartSystem:
+    """Equations of the start: rows of the model, some `init` values, initial equations."""
+
+    start: StartProblem
+    nearest: NearestSystem
+    given: StartValues  # `init` values that are rows
+    first: int  # the row of the first of them
+    unknowns: int  # x, or x and xdot
+
+    @property
+    def rows(self) -> int:
+        return int(self.nearest.pattern[2][0])
+
+    def solve(self, z: np.ndarray, fixed: np.ndarray, **options: Any) -> NearestRoot:
+        cost = self.start.cost[: self.unknowns]
+        known = np.zeros(self.rows)
+        known[self.first : self.first + len(self.given)] = np.abs(self.given.value)
+        fixed = fixed[: self.unknowns]
+        return self.nearest.solve(z[: self.unknowns], cost=cost, fixed=fixed, known=known, **options)
+
+    def row_text(self, row: int) -> str:
+        """What a row says."""
+        start, given = self.start, self.given
+        differential = start.program.functions.differential_rows
+        if self.unknowns == start.n and row < self.first:
+            return row_name(start.program, differential + row)
+        if row < start.n and row < self.first:
+            return row_name(start.program, row)
+        if row < self.first:
+            return f"d/dt of {row_name(start.program, differential + row - start.n)}"
+        row -= self.first
+        if row < len(given):
+            return f"{given.label(row)} = {given.value[row]:g} (init)"
+        row -= len(given)
+        _, blocks = initial_residual(start.init.flat, start.program.functions.value_map)
+        for equation, size in blocks:
+            if row < size:
+                return f"{equation}  (initial, {equation.equation.source})"
+            row -= size
+        raise IndexError("there is no such row")
+
+
 class StartProblem:
     """The initial problem of a program, with some `init` values as rows."""
 
     def __init__(
-        self, program: Program, init: StartValues, guess: StartValues, arguments: Arguments, t: float
+        self,
+        program: Program,
+        init: StartValues,
+        guess: StartValues,
+        arguments: Arguments,
+        t: float,
+        report: Callable[[str], None] | None = None,
     ):
         self.program, self.init, self.guess, self.t = program, init, guess, t
         self.arguments = arguments
@@ -49,6 +107,7 @@ class StartProblem:
         self.in_x = layout.x_of_place[init.place]
         self.is_direct = (self.in_x >= 0) & ~np.append(layout.integrals, False)[self.in_x]
         self.z_guess = self._guess()
+        self.report = report
 
     def _guess(self) -> np.ndarray:
         """Guesses and `init` values where they stand in x or xdot; zero elsewhere."""
@@ -93,19 +152,42 @@ class StartProblem:
         return bool(np.all(self.z_guess[self.in_x[self.is_direct]] == given))
 
     @property
-    def cost(self) -> np.ndarray:
-        """x stays near its guess; xdot follows from it."""
-        return np.append(np.ones(self.n), np.zeros(self.n))
+    def states(self) -> np.ndarray:
+        """Elements of x with a memory; algebraic unknowns have none."""
+        return self.program.layout.kind == Slot.STATE
 
-    def system(self, rows: StartValues) -> NearestSystem:
-        """The equations with some `init` values as rows, compiled once for each choice of them."""
-        key = "start", rows.place.tobytes(), rows.sign.tobytes()
+    @property
+    def cost(self) -> np.ndarray:
+        """States stay near their guess; algebraic unknowns and xdot follow from them."""
+        return np.append(self.states.astype(float), np.zeros(self.n))
+
+    @property
+    def only_values(self) -> bool:
+        """Whether all that is given are elements of x."""
+        return bool(self.is_direct.all()) and not self.init.flat.initial_equations
+
+    def effort(self, system: StartSystem) -> Effort:
+        return Effort.for_entries(system.nearest.entries, self.report)
+
+    def of_values(self, given: StartValues) -> StartSystem:
+        """fc(t, x) = 0, with some `init` values of elements of x as rows."""
+        elements = self.program.layout.x_of_place[given.place]
+        system = ConstraintSystem(
+            self.program.problem, self.t, self.arguments, elements, given.sign * given.value
+        )
+        constraints = self.n - self.program.functions.differential_rows
+        return StartSystem(self, NearestSystem(system), given, constraints, self.n)
+
+    def of_values_and_slopes(self, given: StartValues) -> StartSystem:
+        """All equations, with some `init` values as rows, compiled once for each choice of them."""
+        key = "start", given.place.tobytes(), given.sign.tobytes()
         kept = self.program.kept
+        arguments = jnp.asarray(self.t, float), self.arguments, jnp.asarray(given.value)
         if key not in kept:
-            equations = start_equations(self.program, rows)
-            pattern = self._pattern(rows)
-            kept[key] = NearestSystem(equations, self.z_guess, self.system_arguments(rows), pattern)
-        return kept[key]
+            equations, pattern = start_equations(self.program, given), self._pattern(given)
+            kept[key] = NearestSystem.compiled(equations, self.z_guess, arguments, pattern)
+        first = self.n + self.n - self.program.functions.differential_rows
+        return StartSystem(self, kept[key].with_arguments(arguments), given, first, 2 * self.n)
 
     def _pattern(self, rows: StartValues) -> tuple[np.ndarray, np.ndarray] | None:
         """The pattern of the system, if that of the program is known from its terms."""
@@ -117,27 +199,6 @@ class StartProblem:
         rates = sparse.hstack([of_x, of_x])
         entries = sparse.vstack([residual, rates, places[rows.place]]).tocoo()
         return entries.row, entries.col
-
-    def system_arguments(self, rows: StartValues) -> tuple[Any, ...]:
-        return jnp.asarray(self.t, float), self.arguments, jnp.asarray(rows.value)
-
-    def row_text(self, row: int, rows: StartValues) -> str:
-        """What a row of the system says."""
-        if row < self.n:
-            return row_name(self.program, row)
-        constraints = self.n - self.program.functions.differential_rows
-        if row < self.n + constraints:
-            return f"d/dt of {row_name(self.program, row - constraints)}"
-        row -= self.n + constraints
-        if row < len(rows):
-            return f"{rows.label(row)} = {rows.value[row]:g} (init)"
-        row -= len(rows)
-        _, blocks = initial_residual(self.init.flat, self.program.functions.value_map)
-        for equation, size in blocks:
-            if row < size:
-                return f"{equation}  (initial, {equation.equation.source})"
-            row -= size
-        raise IndexError("there is no such row")
 
 
 def start_equations(program: Program, rows: StartValues) -> Any:
@@ -156,3 +217,16 @@ def start_equations(program: Program, rows: StartValues) -> Any:
         return jnp.concatenate([value, rate[differential:], sign * w[place] - given, at_start(vectors)])
 
     return equations
+
+
+def slow_start_report() -> Callable[[str], None]:
+    """A line now and then for who waits for a start, with what is being tried."""
+    last = clock.perf_counter()
+
+    def report(text: str) -> None:
+        nonlocal last
+        if clock.perf_counter() - last > REPORT_EVERY:
+            last = clock.perf_counter()
+            print(f"looking for a consistent start: {text}", file=sys.stderr, flush=True)
+
+    return report

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .jacobian import fd_rows, pattern_of
-from .nonlinear import find_root
+from .nonlinear import SparseSystem, find_root, kept_system
 from .problem import Problem
 from .status import Status
 
@@ -43,17 +43,28 @@ class Start:
 def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: Any = None) -> Start:
     """xdot for given x, on the constraints."""
     x = np.asarray(x, float)
+    start = np.zeros_like(x) if guess is None else np.asarray(guess, float)
+    p = jax.tree.map(np.asarray, p)
+    arguments = np.asarray(t, float), x, p
+    equations = _slope_equations(problem)
+    found = find_root(problem, "xdot", equations, start, arguments, pattern=_pattern(problem, p))
+    return _start(x, found, of_x=False)
 
+
+def slope_system(problem: Problem, t: float, x: Any, p: Any = None) -> SparseSystem:
+    """The equations of xdot for given x; their Jacobian is [dfd/dxdot; dfc/dx], the matrix of the form."""
+    x, p = np.asarray(x, float), jax.tree.map(np.asarray, p)
+    arguments = np.asarray(t, float), x, p
+    return kept_system(problem, "xdot", _slope_equations(problem), x, arguments, _pattern(problem, p))
+
+
+def _slope_equations(problem: Problem) -> Any:
     def equations(xdot: jax.Array, t: jax.Array, x: jax.Array, p: Any) -> jax.Array:
         one = jnp.ones_like(t)
         value, rate = jax.jvp(lambda t, x: problem.residual(t, x, xdot, p), (t, x), (one, xdot))
         return jnp.where(fd_rows(problem), value, rate)
 
-    start = np.zeros_like(x) if guess is None else np.asarray(guess, float)
-    p = jax.tree.map(np.asarray, p)
-    arguments = np.asarray(t, float), x, p
-    found = find_root(problem, "xdot", equations, start, arguments, pattern=_pattern(problem, p))
-    return _start(x, found, of_x=False)
+    return equations
 
 
 def consistent_start(

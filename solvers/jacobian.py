@@ -17,6 +17,7 @@ and the colours. The number of directions is that of colours, not of columns.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -35,6 +36,9 @@ LARGEST_DENSE = 3000
 
 C_ZERO = 1e-100
 """Stands for c = 0: c dfd/dx vanishes in rounding, while c dfc/dx / c is still exact."""
+
+ASIDE = 1e-8
+"""So far aside slopes are looked at, compared with x, where those at x are infinite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,16 +182,41 @@ def matrix_and_probe(
     derivative would have to be compiled and evaluated.
     """
 
-    def along(colour: jax.Array) -> jax.Array:
-        z = jnp.where(gather.colours == colour, 1.0, 0.0)
-        return matrix_product(problem, t, x, xdot, p, c, z)
-
     at_once = max(1, int(DIRECTIONS_AT_ONCE_BYTES / (8 * problem.size)))
     colours = jnp.arange(directions)
-    if directions <= at_once:
-        products = jax.vmap(along)(colours)
-    else:
-        products = jax.lax.map(along, colours, batch_size=at_once)
+
+    def all_products(x: jax.Array) -> jax.Array:
+        def along(colour: jax.Array) -> jax.Array:
+            z = jnp.where(gather.colours == colour, 1.0, 0.0)
+            return matrix_product(problem, t, x, xdot, p, c, z)
+
+        if directions <= at_once:
+            return jax.vmap(along)(colours)
+        return jax.lax.map(along, colours, batch_size=at_once)
+
+    products = _finite_products(all_products, x, directions)
     signs = 1.0 - 2.0 * (colours % 2)
     probe = Probe(1.0 - 2.0 * (gather.colours % 2), signs @ products)
     return products.ravel()[gather.positions], probe
+
+
+def _finite_products(
+    all_products: Callable[[jax.Array], jax.Array], x: jax.Array, directions: int
+) -> jax.Array:
+    """Products at x; where a slope is infinite (a root at zero), at a point aside of it.
+
+    Slopes tell Newton's method where to go; what it has to find is in the residuals, which are finite. A
+    loop, and not a choice, so that the products are compiled once.
+    """
+    aside = ASIDE * (1.0 + jnp.abs(x)) * jnp.cos(jnp.arange(len(x), dtype=x.dtype))
+
+    def is_left(state: tuple[jax.Array, jax.Array]) -> jax.Array:
+        tries, products = state
+        return (tries < 2) & ~jnp.all(jnp.isfinite(products))
+
+    def evaluate(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        tries, products = state
+        return tries + 1, jnp.where(jnp.isfinite(products), products, all_products(x + tries * aside))
+
+    nothing = jnp.full((directions, len(x)), jnp.nan, x.dtype)
+    return jax.lax.while_loop(is_left, evaluate, (jnp.asarray(0), nothing))[1]

@@ -107,6 +107,22 @@ def _pattern(function: Any, x: np.ndarray, leaves: list[Any], m: int) -> tuple[n
     return np.asarray(found.rows), np.asarray(found.cols)
 
 
+def kept_system(
+    problem: Problem,
+    name: str,
+    equations: Callable[..., Any],
+    x: np.ndarray,
+    arguments: tuple[Any, ...],
+    pattern: tuple[np.ndarray, np.ndarray] | None = None,
+) -> SparseSystem:
+    """The equations of this name, compiled once for a problem."""
+    key = name, kinds(arguments)
+    if key in problem.kept:
+        return problem.kept[key].with_arguments(arguments)
+    system = problem.kept[key] = SparseSystem(equations, x, arguments, pattern)
+    return system
+
+
 def find_root(
     problem: Problem,
     name: str,
@@ -122,11 +138,7 @@ def find_root(
 
     The name tells the equations of a problem apart: under it they are kept compiled.
     """
-    key = name, kinds(arguments)
-    if key in problem.kept:
-        system = problem.kept[key].with_arguments(arguments)
-    else:
-        system = problem.kept[key] = SparseSystem(equations, start, arguments, pattern)
+    system = kept_system(problem, name, equations, start, arguments, pattern)
     free = np.ones(problem.size, bool) if free is None else free
     x0 = np.asarray(start, float)
     finite = np.isfinite(system.value(x0))
