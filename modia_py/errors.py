@@ -43,6 +43,10 @@ class SimulationInterrupted(KeyboardInterrupt):
         self.result = result
 
 
+class ForkedProcessError(ModiaError, RuntimeError):
+    """The process was forked after JAX was used: nothing can be computed in it."""
+
+
 class ResultFileError(ModelError, OSError):
     """A file of a result cannot be read, or not be written; an OSError too, as for any file."""
 

@@ -27,6 +27,7 @@ import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
 from .compile_options import quick_jit
+from .forks import use_jax
 from .jacobian import colours_of
 from .problem import Problem, kinds
 from .status import Status
@@ -122,6 +123,7 @@ def find_root(
 
     The name tells the equations of a problem apart: under it they are kept compiled.
     """
+    use_jax()
     key = name, kinds(arguments)
     if key in problem.kept:
         system = problem.kept[key].with_arguments(arguments)
