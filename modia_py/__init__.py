@@ -11,7 +11,14 @@ from .calculus import der  # noqa: E402
 from .compiled_model import CompiledModel  # noqa: E402
 from .connections import connect  # noqa: E402
 from .elaborate import elaborate  # noqa: E402
-from .errors import ModelError, ModelWarning, ModiaError, SimulationError, StructureError  # noqa: E402
+from .errors import (  # noqa: E402
+    ModelError,
+    ModelWarning,
+    ModiaError,
+    SimulationError,
+    SimulationInterrupted,
+    StructureError,
+)
 from .flat_model import FlatModel  # noqa: E402
 from .lower import LoweredModel, lower  # noqa: E402
 from .model import Connector, Model  # noqa: E402
@@ -37,6 +44,7 @@ __all__ = [
     "Par",
     "Result",
     "SimulationError",
+    "SimulationInterrupted",
     "StructureError",
     "Var",
     "connect",

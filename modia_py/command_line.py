@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import __version__
-from .errors import ModelError, ModelWarning, ModiaError
+from .errors import ModelError, ModelWarning, ModiaError, SimulationInterrupted
 from .model_reference import UsageError, make_model
 from .optional_packages import require
 from .result import Result
@@ -129,10 +129,13 @@ def _simulate(options: argparse.Namespace) -> int:
         _complain(str(error))
         result = getattr(error, "result", None)  # what was computed before the run failed
         code = FAILED
+    except SimulationInterrupted as interrupt:
+        _complain(str(interrupt))
+        result, code = interrupt.result, INTERRUPTED
     if result is None:
         return code
     _hand_over(result, names, options)
-    return code if result.success else FAILED
+    return code if code or result.success else FAILED
 
 
 def _hand_over(result: Result, names: list[str], options: argparse.Namespace) -> None:

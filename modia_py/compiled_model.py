@@ -10,10 +10,11 @@ import numpy as np
 
 from .certificate import Tolerances, certify, violation_text
 from .compile_times import watch_compilation
-from .errors import ModelError, SimulationError
+from .errors import ModelError, SimulationError, SimulationInterrupted
 from .flat_model import FlatModel
 from .impulse import impulsive_start
 from .initialization import consistent_start, fully_assigned_start
+from .interruptions import Interruptible, check_process
 from .linearize import Linearization, linear_model
 from .outputs import Outputs
 from .parameters import ParameterValues
@@ -90,26 +91,29 @@ class CompiledModel:
             "init": the model starts consistently with the `init` values; "impulse": `init` values are left
             limits, and what has to jump does.
         """
-        run, program, arguments, point, seconds = self._run(
-            RunRequest(
-                stop_time,
-                start_time,
-                params,
-                inputs,
-                init,
-                times,
-                rtol,
-                atol,
-                method,
-                linear_solver,
-                progress,
-                max_steps,
-                start,
-            )
+        asked = RunRequest(
+            stop_time,
+            start_time,
+            params,
+            inputs,
+            init,
+            times,
+            rtol,
+            atol,
+            method,
+            linear_solver,
+            progress,
+            max_steps,
+            start,
         )
-        result = self._result(program, arguments, point, run, seconds)
-        if result.status.failed and result.status is not Status.INTERRUPTED:
-            raise SimulationError(f"{self.name}: {result.message}", result)
+        check_process()
+        with Interruptible(f"The simulation of {self.name}") as reached:
+            run, program, arguments, point, seconds = self._run(asked)
+            result = reached.result = self._result(program, arguments, point, run, seconds)
+            if run.status is Status.INTERRUPTED:
+                raise SimulationInterrupted(f"{self.name}: {run.message}", result)
+        if run.status.failed:
+            raise SimulationError(f"{self.name}: {run.message}", result)
         return result
 
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
@@ -265,7 +269,18 @@ class CompiledModel:
         outputs
             Names of variables.
         """
-        time, start_time = float(time), float(start_time)
+        check_process()
+        with Interruptible(f"The linearization of {self.name}"):
+            return self._linearize(float(time), inputs, outputs, float(start_time), options)
+
+    def _linearize(
+        self,
+        time: float,
+        inputs: Mapping[str, Any] | None,
+        outputs: Sequence[str],
+        start_time: float,
+        options: dict[str, Any],
+    ) -> Linearization:
         if not (np.isfinite(time) and time >= start_time):
             raise ModelError(f"time = {time:g} is before start_time = {start_time:g}, or not finite.")
         signals = make_signals(self.flat, inputs, start_time, max(time, start_time + 1e-300))
@@ -276,6 +291,8 @@ class CompiledModel:
         if time > start_time:
             asked = RunRequest(time, start_time, inputs=inputs, times=[time], **options)
             run = self._run(asked)[0]
+            if run.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
             if run.status is not Status.SUCCESS:
                 raise SimulationError(f"{self.name} cannot be linearized at time {time:g}. {run.message}")
             x, xdot = run.pieces[-1].x[-1], run.pieces[-1].xdot[-1]

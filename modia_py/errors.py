@@ -31,6 +31,30 @@ class SimulationError(ModiaError):
         self.result = result
 
 
+class SimulationInterrupted(KeyboardInterrupt):
+    """An interrupt (Ctrl-C) during a translation, a run, or the reading of its result.
+
+    `result` is what was computed until then, or None. It is a KeyboardInterrupt and nothing else, so that
+    no `except Exception` or `except ModiaError` around one run keeps a loop over many of them going.
+    """
+
+    def __init__(self, text: str = "", result: Any = None):
+        super().__init__(text)
+        self.result = result
+
+
+class ForkedProcessError(ModiaError, RuntimeError):
+    """The process was forked after JAX was used: nothing can be computed in it."""
+
+
+class ResultFileError(ModelError, OSError):
+    """A file of a result cannot be read, or not be written; an OSError too, as for any file."""
+
+
+class NoResultFileError(ResultFileError, FileNotFoundError):
+    """There is no such file."""
+
+
 class UnknownNameError(ModelError, KeyError):
     """A result has nothing of that name; a KeyError too, as for any mapping."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .arrays.structure import NONE
 from .flat_model import FlatModel
+from .interruptions import check_process
 from .program import Arguments, Program
 
 MOST_BYTES_KEPT = 5e8
@@ -64,6 +65,7 @@ class Outputs:
         return self.everything
 
     def _evaluate(self, places: Any) -> np.ndarray:
+        check_process()
         width = self.program.functions.value_map.zero + 1
         parts = [np.zeros((0, width))[:, places]]
         at_once = int(max(1, MOST_BYTES_AT_ONCE // (8 * width)))
@@ -81,6 +83,7 @@ class Outputs:
     def _inputs(self, elements: slice, order: int, shape: tuple[int, ...]) -> np.ndarray | None:
         if order > self.program.functions.input_order:
             return None
+        check_process()
         parts = [np.zeros((0, elements.stop - elements.start))]
         shift = order * self.program.functions.input_size
         for piece in self.pieces:

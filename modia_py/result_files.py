@@ -3,6 +3,9 @@
 A file is what `to_xarray` gives: a variable for each variable of the model under its own name, with the
 derivatives that are known beside it (`der(s)`), and the parameters without an axis of time. Everything
 else is an attribute: numbers and text, nothing that runs when it is read.
+
+A file carries checksums (see `file_checksums`). What is read from it is what was saved, or an error that
+names the file.
 """
 
 from __future__ import annotations
@@ -10,20 +13,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .errors import ModelError
+from .errors import ModelError, ModiaError, NoResultFileError, ResultFileError
+from .file_checksums import DamagedFile, Seal, checked_seal, seal
 from .optional_packages import require
 from .printing import der_text
 from .run_statistics import RunStatistics
 from .solvers.status import Status
 from .trajectories import TIME, ResultVariable, Trajectories
 
-FORMAT = 1  # of files; raise it when an older version could misread a new one
+FORMAT = 2  # of files; raise it when an older version could misread a new one
+FIRST_WITH_CHECKSUMS = 2
+CHECKED_AT_ONCE = 2**26  # bytes of a file that is checked as a whole when it is loaded
 ORDERS = (0, 1, 2)  # of derivatives that are kept
 MOST_COLUMNS = 100_000
 BATCH = 2**26  # bytes in memory at a time while a file is written
@@ -69,6 +76,8 @@ def save(result: Trajectories, path: str | PathLike[str]) -> None:
     for package in ("h5netcdf", "h5py"):
         require(package, "io", "Saving a result")
     target = Path(path)
+    if target.is_dir():
+        raise ResultFileError(f"{target} is a folder: give the name of a file in it.")
     partial = target.with_name(target.name + ".partial")
     try:
         header = xarray.Dataset(coords={"time": _time(result)}, attrs=_attributes(result))
@@ -76,7 +85,12 @@ def save(result: Trajectories, path: str | PathLike[str]) -> None:
         for batch in _batches(result):
             unfilled = {name: {"_FillValue": None} for name in batch}
             xarray.Dataset(batch).to_netcdf(partial, mode="a", engine="h5netcdf", encoding=unfilled)
+        seal(partial)
         os.replace(partial, target)
+    except ModiaError:
+        raise
+    except OSError as error:
+        raise ResultFileError(f"{target} cannot be written: {_first_line(error)}.") from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -85,40 +99,100 @@ def load(path: str | PathLike[str]) -> dict[str, Any]:
     """The arguments of the result that was saved in a file; its variables are read when asked for."""
     file = Path(path)
     if not file.exists():
-        raise FileNotFoundError(f"There is no file {file}.")
+        raise NoResultFileError(f"There is no file {file}.")
+    if not file.is_file():
+        raise ResultFileError(
+            f"{file} is {'a folder' if file.is_dir() else 'no file'}: name a saved result."
+        )
+    if not file.stat().st_size:
+        raise ResultFileError(f"{file} is empty: nothing was saved in it. Simulate and save again.")
     version = _version(file)
-    with _open(file) as data:
-        if "modia_py_format" not in data.attrs:
-            raise ModelError(f"{file} was not written by Result.save: read it with xarray.open_dataset.")
-        if data.attrs["modia_py_format"] > FORMAT:
-            raise ModelError(f"{file} was written by a newer modia_py: update to read it.")
-        present = set(data.variables)
-        variables = {
-            name: _variable(name, entry) for name, entry in data.variables.items() if _is(entry, "variable")
-        }
-        parameters = {
-            name: entry.values for name, entry in data.variables.items() if _is(entry, "parameter")
-        }
+    with _reading(file, CHECKED_AT_ONCE) as (data, sums):
+        notes = [] if sums is not None else [_without_checksums(file, data)]
+        entries = data.variables
+        present = set(entries)
         arguments = {
             "model": data.attrs["model"],
-            "time": data["time"].values,
-            "variables": variables,
-            "parameters": parameters,
+            "time": _values(data, "time", sums),
+            "variables": {
+                name: _variable(name, entry) for name, entry in entries.items() if _is(entry, "variable")
+            },
+            "parameters": {
+                name: _values(data, name, sums)
+                for name, entry in entries.items()
+                if _is(entry, "parameter")
+            },
             "stats": RunStatistics.from_json(data.attrs["stats"]),
             "status": Status[data.attrs["status"]],
             "message": data.attrs["message"],
-            "notes": tuple(json.loads(data.attrs["notes"])),
+            "notes": (*json.loads(data.attrs["notes"]), *notes),
         }
 
     def read(name: str, order: int) -> np.ndarray | None:
         if (stored := der_text(name, order)) not in present:
             return None
         if _version(file) != version:
-            raise ModelError(f"{file} was changed after it was loaded: load it again.")
-        with _open(file) as data:
-            return data[stored].values
+            raise ResultFileError(f"{file} was changed after it was loaded: load it again.")
+        with _reading(file) as (data, sums):
+            return _values(data, stored, sums)
 
     return {**arguments, "read": read}
+
+
+@contextmanager
+def _reading(file: Path, values_up_to: int = 0) -> Iterator[tuple[Any, Seal | None]]:
+    """The dataset of a file and its checksums. Whatever goes wrong with it is an error that names the file:
+    of what HDF5 and xarray may raise for a damaged file there is no list."""
+    try:
+        sums = checked_seal(file, values_up_to)
+        with _open(file) as data:
+            _check_format(file, data, sums)
+            yield data, sums
+    except ModiaError:
+        raise
+    except DamagedFile as damage:
+        raise ResultFileError(
+            f"{file} is damaged: {damage}. Copy it again from where it came, or simulate and save again."
+        ) from None
+    except Exception as error:
+        raise ResultFileError(
+            f"{file} cannot be read: it is damaged or incomplete, or it is no file of Result.save "
+            f"({_first_line(error)}). Copy it again from where it came, or simulate and save again."
+        ) from error
+
+
+def _check_format(file: Path, data: Any, sums: Seal | None) -> None:
+    if "modia_py_format" not in data.attrs:
+        raise ResultFileError(f"{file} was not written by Result.save: read it with xarray.open_dataset.")
+    if data.attrs["modia_py_format"] > FORMAT:
+        raise ResultFileError(
+            f"{file} was written by a newer modia_py (format {data.attrs['modia_py_format']}, known are "
+            f"those up to {FORMAT}): update to read it."
+        )
+    if sums is None and data.attrs["modia_py_format"] >= FIRST_WITH_CHECKSUMS:
+        raise ResultFileError(
+            f"{file} has lost its checksums: its end is damaged, or another program has written to it. "
+            f"Copy it again from where it came; xarray.open_dataset reads what is there, unchecked."
+        )
+
+
+def _without_checksums(file: Path, data: Any) -> str:
+    return (
+        f"{file.name} has format {data.attrs['modia_py_format']}, which has no checksums: damage would go "
+        f"unnoticed. Save it again to add them"
+    )
+
+
+def _values(data: Any, name: str, sums: Seal | None) -> np.ndarray:
+    values: np.ndarray = data[name].values
+    if sums is not None:
+        sums.check_values(name, values)
+    return values
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")
 
 
 def _open(file: Path) -> Any:

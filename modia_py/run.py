@@ -70,7 +70,11 @@ def integrate(
         last = stop == options.stop
         own = _until(arguments, NO_STOP if last else stop)
         if t > options.start:
-            x, xdot = _restart(program, t, x, own, t in signals.jumps)
+            try:
+                x, xdot = _restart(program, t, x, own, t in signals.jumps)
+            except KeyboardInterrupt:  # what was computed before is kept
+                status, message = Status.INTERRUPTED, _interrupted(t)
+                break
         wanted = options.times[
             (options.times >= t) & ((options.times <= stop) if last else options.times < stop)
         ]
@@ -95,6 +99,10 @@ def evaluate_only(program: Program, arguments: Arguments, options: RunOptions) -
     empty = np.zeros((len(options.times), 0))
     pieces = [Piece(options.times, empty, empty, np.zeros(len(empty)), arguments)]
     return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), "none is needed", {}, 0.0)
+
+
+def _interrupted(t: float) -> str:
+    return f"The simulation stopped at time {t:.6g}. {Status.INTERRUPTED.advice}"
 
 
 def _until(arguments: Arguments, stop: float) -> Arguments:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .errors import UnknownNameError, did_you_mean
+from .interruptions import Interruptible
 from .printing import der_text
 from .run_statistics import RunStatistics
 from .solvers.status import Status
@@ -138,7 +139,8 @@ class Trajectories:
         """A whole variable, differentiated `order` times, or None if no equation has that derivative."""
         if (name, order) in self._kept:
             return self._kept[name, order]
-        found = self._read(name, order)
+        with Interruptible(f"Reading {der_text(name, order)}", result=self):
+            found = self._read(name, order)
         values = None if found is None else _read_only(found)
         expected = (len(self.time), *self.variables[name].shape)
         if values is not None and values.shape != expected:

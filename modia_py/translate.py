@@ -18,6 +18,7 @@ from .errors import ModelError, ModelWarning, StructureError
 from .fingerprint import fingerprint
 from .flat_model import FlatModel
 from .index1_functions import Index1Functions, index1_functions
+from .interruptions import Interruptible, check_process
 from .model import Model
 from .structure import ModelStructure, model_structure
 from .translation import Translation
@@ -46,6 +47,17 @@ def translate(
     """
     if not isinstance(tearing, bool) and tearing != "auto":
         raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')
+    check_process()
+    with Interruptible("The translation"):
+        flat, translation = _translated(model, tearing, check)
+    for text in translation.result.simplified.warnings():
+        warnings.warn(text, ModelWarning, stacklevel=2)
+    return CompiledModel(flat, translation)
+
+
+def _translated(
+    model: Model | FlatModel, tearing: bool | str, check: bool
+) -> tuple[FlatModel, Translation]:
     flat = model if isinstance(model, FlatModel) else _elaborated(model)
     key, alive = fingerprint(flat)
     key = (key, tearing)
@@ -57,9 +69,7 @@ def translate(
         _kept[key] = translation, alive
         if len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
-    for text in translation.result.simplified.warnings():
-        warnings.warn(text, ModelWarning, stacklevel=2)
-    return CompiledModel(flat, translation)
+    return flat, translation
 
 
 def _elaborated(model: Any) -> FlatModel:

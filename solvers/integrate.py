@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from .compiled import pattern_of
+from .forks import use_jax
 from .formula import FORMULAS
 from .jacobian import gather_tables, matrix_values
 from .linear_dense import DenseSolver
@@ -48,6 +49,7 @@ def make_trajectory(
     formula: str = "ndf",
 ) -> Callable[[Any, Any, Any, Any], Trajectory]:
     """f(times, x0, xdot0, p): from times[0] to times[-1], with parameters of the kind of the given ones."""
+    use_jax()
     pattern = pattern_of(problem, p)
     solver = DenseSolver(pattern)
     method = Method(problem, solver, pattern.directions, FORMULAS[formula])

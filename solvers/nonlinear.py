@@ -27,6 +27,7 @@ import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
 from .compile_options import quick_jit
+from .forks import use_jax
 from .jacobian import colours_of
 from .problem import Problem, kinds
 from .status import Status
@@ -138,6 +139,7 @@ def find_root(
 
     The name tells the equations of a problem apart: under it they are kept compiled.
     """
+    use_jax()
     system = kept_system(problem, name, equations, start, arguments, pattern)
     free = np.ones(problem.size, bool) if free is None else free
     x0 = np.asarray(start, float)

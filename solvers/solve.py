@@ -17,8 +17,10 @@ import numpy as np
 
 from .compiled import CompiledProblem, compile_problem
 from .diagnose import describe_singularity, describe_violation
+from .forks import use_jax
 from .initialize import consistent_xdot
 from .inputs import Request, check_changed, check_request
+from .interrupts import Interrupts
 from .joined import Joined
 from .linear import SingularMatrix
 from .output import Buffer
@@ -75,14 +77,20 @@ def solve(
     on_crossing  is given each crossing with x and xdot there, and returns new ones (xdot None: computed) to
                  go on with; None, or if it returns None: the run ends at the crossing
 
-    Wrong arguments raise ValueError. Whatever happens during the run is told by `Solution.status`.
+    Wrong arguments raise ValueError. Whatever happens during the run is told by `Solution.status`, an
+    interrupt, too. One before the run, while the problem is made ready, is a KeyboardInterrupt.
     """
+    use_jax()
     request = check_request(
         problem, t0, t1, x0, xdot0, p, rtol, atol, times, max_steps, initial_step, max_step, max_order
     )
-    run = _Run(problem, request, formula, linear_solver, progress, on_chunk)
-    with run.compiled.turns.lock:
-        return run.solution(_from_crossing_to_crossing(run, on_crossing))
+    with Interrupts() as interrupts:
+        run = _Run(problem, request, formula, linear_solver, progress, on_chunk, interrupts)
+        with run.compiled.turns.lock:
+            status = _from_crossing_to_crossing(run, on_crossing)
+            if status == Status.INTERRUPTED:
+                interrupts.taken()
+            return run.solution(status)
 
 
 def _from_crossing_to_crossing(run: _Run, on_crossing: OnCrossing | None) -> Status:
@@ -113,7 +121,9 @@ class _Run:
         linear_solver: str,
         progress: bool | float,
         on_chunk: OnChunk | None,
+        interrupts: Interrupts,
     ):
+        self.interrupts = interrupts
         self.problem, self.request, self.formula = problem, request, formula
         self.linear_solver, self.on_chunk = linear_solver, on_chunk
         self.every_step = request.times is None
@@ -216,6 +226,7 @@ class _Run:
                 return self._singular_now(), None
             status = self._chunk(chunk)
             chunk = None
+            self.interrupts.check()
             self._show_progress()
             if status == Status.NEW_PIVOTS:
                 if not self._renew_pivots():
@@ -240,6 +251,7 @@ class _Run:
             joined, buffer = chunk or self._call(self.joined, self.compiled.no_start)
             state = joined.on_host()
         except jax.errors.JaxRuntimeError:
+            self.interrupts.check()  # raised in a callback, it comes out as an error of JAX
             return self._zero_pivot()
         made, self.attempts = state.attempts - self.attempts, state.attempts
         seconds = time.perf_counter() - self.called
