@@ -10,6 +10,11 @@ Three diagonals are eliminated from both ends at once and meet in the middle (tw
 at both ends"): what such a loop costs is waiting for the element before, and two loops wait at the same
 time. Where one of these pivots is small, the matrix is treated as any other band.
 
+XLA calls independent solves of one program on several threads at once: a solve reads the factors and writes
+to nothing but its own results, the reordered vector included. A factorization writes to the memory of the
+factors; it takes the number of the one before, and each solve that of its own, which puts them in order. A
+solve with factors that are there no more gives NaN.
+
 How XLA calls these functions is in `foreign`.
 """
 
@@ -216,14 +221,18 @@ def solve_transposed_in_place(
 
 _LAYOUT = 15
 _N, _LOWER, _UPPER, _REORDERED, _THREE, _BAND, _MULTIPLIERS = range(7)
-_SWAPS, _KIND, _SLOTS, _ROWS, _COLUMNS, _VECTOR, _ENTRIES, _TWISTED = range(7, _LAYOUT)
+_SWAPS, _FACTORS, _SLOTS, _ROWS, _COLUMNS, _VECTOR, _ENTRIES, _TWISTED = range(7, _LAYOUT)
 """Words of the layout: size and diagonals besides the main one; whether rows or columns are in another
 order; whether there are three diagonals (2: and the values are all their entries, by rows).
-Addresses: of a band, its multipliers and swapped rows; of what the factors are; of the place of each value;
-of the order of rows and columns; of a vector; of the entries of three diagonals and of their factors."""
+Addresses: of a band, its multipliers and swapped rows; of what the factors are and their number; of the
+place of each value; of the order of rows and columns; of a vector for factorizations; of the entries of
+three diagonals and of their factors."""
 
 TWISTED, PLAIN, SWAPPED = 0, 1, 2
 """What the last factors are: of three diagonals from both ends, of a band, of a band with swapped rows."""
+
+KIND, NUMBER, FACTORS_WORDS = 0, 1, 2
+"""Words that say what the last factors are, and how many there were before."""
 
 
 @njit(error_model="numpy")
@@ -253,7 +262,8 @@ def _factor(layout: Any, values: Any) -> int:
 @njit(error_model="numpy")
 def _solve_ordered(layout: Any, transposed: bool, b: Any, x: Any) -> None:
     """Rows and columns in the order of the factors; x may be b."""
-    n, lower, upper, kind = layout[_N], layout[_LOWER], layout[_UPPER], words(layout[_KIND], 1)[0]
+    n, lower, upper = layout[_N], layout[_LOWER], layout[_UPPER]
+    kind = words(layout[_FACTORS], FACTORS_WORDS)[KIND]
     if kind == TWISTED:
         twisted = matrix(layout[_TWISTED], 3, n)
         solve_twisted(twisted[2 * transposed], twisted[1], twisted[2 - 2 * transposed], b, x)
@@ -271,13 +281,18 @@ def _solve_ordered(layout: Any, transposed: bool, b: Any, x: Any) -> None:
 
 @njit(error_model="numpy")
 def _solve(frame: Any, transposed: bool) -> None:
-    """Arguments: layout, number of the factorization, right-hand side. Result: the solution."""
+    """Arguments: layout, number of the factorization, right-hand side. Results: the solution, and where
+    rows or columns are in another order, room for a vector in theirs."""
     layout = words(argument_address(frame, 0), _LAYOUT)
     n, b, x = layout[_N], argument(frame, 2), result(frame, 0)
+    if words(layout[_FACTORS], FACTORS_WORDS)[NUMBER] != words(argument_address(frame, 1), 1)[0]:
+        for i in range(n):
+            x[i] = np.nan
+        return
     if not layout[_REORDERED]:
         _solve_ordered(layout, transposed, b, x)
         return
-    rows, columns, y = words(layout[_ROWS], n), words(layout[_COLUMNS], n), numbers(layout[_VECTOR], n)
+    rows, columns, y = words(layout[_ROWS], n), words(layout[_COLUMNS], n), result(frame, 1)
     before, after = (columns, rows) if transposed else (rows, columns)
     for i in range(n):
         y[i] = b[before[i]]
@@ -295,8 +310,10 @@ def _handlers(source: int) -> dict[str, Any]:
         frame = carray(frame_pointer, FRAME_WORDS)
         if not asked_for_version(frame) and source != 0:
             layout = words(argument_address(frame, 0), _LAYOUT)
-            words(layout[_KIND], 1)[0] = _factor(layout, argument(frame, 1))
-            words(result_address(frame, 0), 1)[0] = words(argument_address(frame, 2), 1)[0] + 1
+            factors = words(layout[_FACTORS], FACTORS_WORDS)
+            factors[KIND] = _factor(layout, argument(frame, 1))
+            factors[NUMBER] += 1
+            words(result_address(frame, 0), 1)[0] = factors[NUMBER]
         return 0
 
     @cfunc(HANDLER, cache=True)

@@ -6,10 +6,9 @@ parameters and on the choices below, but on no value; so it is kept with the pro
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ from .compile_options import LONG, fast_jit
 from .formula import FORMULAS
 from .jacobian import Pattern, gather_tables, matrix_values, pattern_of
 from .joined import Joined, join, join_on_host
+from .linear import LinearSolver
 from .loop import run_chunk
 from .native_attempt import is_available
 from .output import Buffer, evaluate
@@ -32,21 +32,45 @@ from .state import PackedSettings, State, make_settings, unpack_settings
 from .step import predict
 
 
-class Turns:
-    """Whose turn it is to use the factors of a linear solver that keeps them.
+class Rooms:
+    """Linear solvers that keep factors outside of JAX, one for each run that is under way.
 
-    Threads that run the same problem wait for each other. A run inside of another one, from a function that
-    is given its chunks or crossings, does not have to wait; the outer one then needs new factors.
+    Runs of one problem in several threads, or one inside of another, do not see each other: to the last bit
+    each gives what it gives alone. Rooms are used again by later runs.
     """
 
-    def __init__(self, are_needed: bool):
-        self.lock = threading.RLock() if are_needed else nullcontext()
-        self._are_needed, self._last = are_needed, None
+    def __init__(self, solver: LinearSolver):
+        self._first, self._free, self._lost = solver, [solver], list[LinearSolver]()
 
-    def taken_from(self, run: Any) -> bool:
-        """Whether another run has had its turn since this one; it is this one's now."""
-        other, self._last = self._last is not run, run
-        return other and self._are_needed
+    @contextmanager
+    def one(self) -> Iterator[Room]:
+        try:
+            solver = self._free.pop()  # which no two threads do at the same time
+        except IndexError:
+            solver = self._first.twin()
+        room = Room(solver)
+        try:
+            yield room
+        finally:
+            # Compiled code that was not waited for may still write there.
+            (self._free if room.is_quiet else self._lost).append(solver)
+
+
+class Room:
+    def __init__(self, solver: LinearSolver):
+        self.solver, self.is_quiet = solver, True
+
+    def wait_for(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, which returns when all is computed."""
+
+        def call(*arguments: Any) -> Any:
+            self.is_quiet = False
+            found = function(*arguments)
+            jax.tree.leaves(found)[0].block_until_ready()
+            self.is_quiet = True
+            return found
+
+        return call
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +90,19 @@ class CompiledProblem:
     states would copy, and for linear solvers that choose pivots outside."""
     no_start: StartPoint | None
     """Stands for the start where `run` has a state."""
-    turns: Turns
+    rooms: Rooms
+
+    @contextmanager
+    def for_one_run(self) -> Iterator[CompiledProblem]:
+        """The same, with a linear solver that no other run uses meanwhile."""
+        with self.rooms.one() as room:
+            yield replace(
+                self,
+                chosen=replace(self.chosen, solver=room.solver),
+                tables=self.tables._replace(solver=room.solver.tables),
+                run=room.wait_for(self.run),
+                begin=room.wait_for(self.begin),
+            )
 
     def values_for_next_attempt(self, state: State, t_end: float, p: Any) -> jax.Array:
         """The matrix the next attempt will use."""
@@ -158,6 +194,6 @@ def compile_problem(
         begin=jit(partial(_begin, problem, chosen.solver)),
         blank=blank,
         no_start=no_start,
-        turns=Turns(chosen.solver.keeps_factors),
+        rooms=Rooms(chosen.solver),
     )
     return kept[key]

@@ -5,6 +5,12 @@ A linear solver is made for one pattern. `prepare` runs outside of compiled code
 travels through the loop; whatever is large and constant is in `tables`, which the loop takes as an
 argument. `release` frees what `prepare` has made.
 
+XLA runs independent calls of one program on several threads at once. So `solve` and `solve_transposed`
+change nothing that another call could see; where a library needs memory that belongs to its factors, one
+call at a time gets it. Factors that live outside of JAX are overwritten by the next factorization: they
+have a number, which the loop carries in their place and which puts the calls in order, and a solve with a
+number that is past gives NaN.
+
 A factorization with old pivots may be useless without anybody saying so. `probe_error` solves for a known
 vector and says how far off the result is: small against one means good enough for Newton's iteration,
 which corrects the rest.
@@ -31,10 +37,12 @@ class LinearSolver(Protocol):
     name: str
     keeps_pivots: bool
     """Whether `factor` uses the pivots of the old factors, which may have become bad ones."""
-    keeps_factors: bool
-    """Whether the factors live outside of JAX, where a second run of the same problem would overwrite
-    them."""
     tables: Any
+
+    def twin(self) -> LinearSolver:
+        """One for the same pattern with room for factors of its own, for a run beside this one's. What is
+        compiled for the one does for the other, with the other's tables. Where nothing lives outside of
+        JAX, it is the same."""
 
     def prepare(self, values: jax.Array) -> Factors:
         """Factorize with new pivots. Outside of compiled code. Raises `SingularMatrix`."""

@@ -3,11 +3,13 @@
 A chain has no fill, so that what KLU spends on looking up indices is most of its time; a band needs no
 indices. Unknowns are put in the order of Cuthill and McKee (reversed) if their own order has a wide band.
 The factors live outside of JAX, in arrays of this solver; a number that is counted up with every
-factorization travels through the loop in their place.
+factorization travels through the loop in their place. What a solve needs besides is among its results, so
+that any number of them may run at the same time.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -71,10 +73,9 @@ def _places(order: np.ndarray) -> np.ndarray:
 class BandSolver:
     name = "band"
     keeps_pivots = False
-    keeps_factors = True
 
     def __init__(self, pattern: Pattern, order: Order | None = None):
-        order = order or narrow_order(pattern, 2 * pattern.size, 2 * pattern.size)
+        order = order or narrow_order(pattern) or narrow_order(pattern, 2 * pattern.size, 2 * pattern.size)
         assert order is not None
         targets = native_functions()
         if targets is None:
@@ -91,26 +92,36 @@ class BandSolver:
         column = _places(order.columns)[pattern.columns]
         self._slots = 2 * row + column if three else row * width + (column - row + lower)
         as_they_come = three and np.array_equal(self._slots, np.arange(3 * n - 2))
-        self._band, self._multipliers = np.zeros((n, width)), np.zeros((n, lower))
-        self._swaps, self._kind = np.zeros(n, np.int64), np.zeros(1, np.int64)
-        self._order, self._vector = order, np.zeros(n)
-        self._band_pivots = self._band[:, lower]
+        self._order, self._reordered = order, not order.as_given
+        self._numbers = n, lower, upper, self._reordered, int(three) + int(as_they_come)
+        self._factor = jax.jit(self.factor)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Memory for factors."""
+        n, lower, upper, _, _ = self._numbers
+        self._band, self._multipliers = np.zeros((n, 2 * lower + upper + 1)), np.zeros((n, lower))
+        self._swaps, self._kind_and_number = np.zeros(n, np.int64), np.zeros(2, np.int64)
+        self._vector, self._band_pivots = np.zeros(n), self._band[:, lower]
         self._entries, self._twisted = np.zeros(3 * n), np.zeros((3, n))
         addresses = [
             array.ctypes.data
-            for array in (self._band, self._multipliers, self._swaps, self._kind, self._slots,
-                          order.rows, order.columns, self._vector, self._entries, self._twisted)
+            for array in (self._band, self._multipliers, self._swaps, self._kind_and_number, self._slots,
+                          self._order.rows, self._order.columns, self._vector, self._entries, self._twisted)
         ]  # fmt: skip
-        numbers = [n, lower, upper, not order.as_given, int(three) + int(as_they_come)]
-        self.tables = jnp.asarray(np.array([*numbers, *addresses], np.int64))
-        self._factor = jax.jit(self.factor)
+        self.tables = jnp.asarray(np.array([*self._numbers, *addresses], np.int64))
+
+    def twin(self) -> BandSolver:
+        other = copy(self)
+        other._make_room()
+        return other
 
     def prepare(self, values: jax.Array) -> jax.Array:
-        from .band_kernels import TWISTED
+        from .band_kernels import KIND, TWISTED
 
         factors = jax.block_until_ready(self._factor(self.tables, values, jnp.zeros((), jnp.int64)))
-        inverse_pivots = self._twisted[1] if self._kind[0] == TWISTED else self._band_pivots
-        if not np.all(np.isfinite(inverse_pivots)):
+        is_twisted = self._kind_and_number[KIND] == TWISTED
+        if not np.all(np.isfinite(self._twisted[1] if is_twisted else self._band_pivots)):
             raise SingularMatrix("The iteration matrix is singular.")
         return factors
 
@@ -119,14 +130,15 @@ class BandSolver:
         return call(tables, values, old)
 
     def solve(self, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
-        return jax.ffi.ffi_call(self._targets[1], jax.ShapeDtypeStruct(b.shape, b.dtype))(
-            tables, factors, b
-        )
+        return self._call(self._targets[1], tables, factors, b)
 
     def solve_transposed(self, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
-        return jax.ffi.ffi_call(self._targets[2], jax.ShapeDtypeStruct(b.shape, b.dtype))(
-            tables, factors, b
-        )
+        return self._call(self._targets[2], tables, factors, b)
+
+    def _call(self, target: str, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
+        vector = jax.ShapeDtypeStruct(b.shape, b.dtype)
+        results = [vector, vector] if self._reordered else [vector]
+        return jax.ffi.ffi_call(target, results)(tables, factors, b)[0]
 
     def release(self) -> None:
         pass

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,7 +21,7 @@ import scipy.sparse as sparse
 
 from .jacobian import Pattern
 from .linear import SingularMatrix
-from .linear_host import HostSolver
+from .linear_host import HostSolver, Room
 
 
 def import_cholmod() -> Any | None:
@@ -40,37 +41,43 @@ class CholmodSolver(HostSolver):
         self._cholmod = import_cholmod()
         if self._cholmod is None:
             raise ValueError("The linear solver 'cholmod' needs scikit-sparse, which is not installed.")
-        self._ordered: Any = None
 
-    def factorize(self, matrix: sparse.csc_matrix) -> Any:
+    def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
         assert self._cholmod is not None
         try:
-            if self._ordered is None:
-                self._ordered = self._cholmod.analyze(matrix, mode="supernodal")
-            self._ordered.cholesky_inplace(matrix)
+            with _one_thread():
+                if room.ordered is None:
+                    room.ordered = self._cholmod.analyze(matrix, mode="supernodal")
+                room.ordered.cholesky_inplace(matrix)
         except self._cholmod.CholmodError as error:
             raise SingularMatrix("The iteration matrix is not positive definite.") from error
-        return self._ordered
+        return room.ordered
 
     def solve_with(self, factors: Any, b: np.ndarray, transposed: bool) -> np.ndarray:
         with _one_thread():
             return factors(b)
 
 
+_BLAS = threading.Lock()
+
+
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Triangular solves in many small blocks take less than half the time if BLAS does not hand them to
-    threads; the factorization gains nothing from threads either, but loses nothing."""
+    """BLAS without threads of its own: how it shares out the work decides on the last digits, and the
+    number of its threads is the process's, which anybody may change. Triangular solves in many small blocks
+    take less than half the time so; the factorization gains nothing from threads. One user at a time,
+    because the number is put back."""
     blas = _openblas()
     if blas is None:
         yield
         return
-    threads = blas.openblas_get_num_threads()
-    blas.openblas_set_num_threads(1)
-    try:
-        yield
-    finally:
-        blas.openblas_set_num_threads(threads)
+    with _BLAS:
+        threads = blas.openblas_get_num_threads()
+        blas.openblas_set_num_threads(1)
+        try:
+            yield
+        finally:
+            blas.openblas_set_num_threads(threads)
 
 
 @cache

@@ -21,12 +21,14 @@ class DenseFactors(NamedTuple):
 class DenseSolver:
     name = "dense"
     keeps_pivots = False
-    keeps_factors = False
 
     def __init__(self, pattern: Pattern):
         self.size = pattern.size
         self.tables = jnp.asarray(pattern.rows), jnp.asarray(pattern.columns)
         self._factor = fast_jit(self.factor, pattern.size)
+
+    def twin(self) -> DenseSolver:
+        return self
 
     def prepare(self, values: jax.Array) -> DenseFactors:
         return self._factor(self.tables, values, None)

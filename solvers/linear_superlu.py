@@ -9,13 +9,13 @@ import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
 from .linear import SingularMatrix
-from .linear_host import HostSolver
+from .linear_host import HostSolver, Room
 
 
 class SuperLUSolver(HostSolver):
     name = "superlu"
 
-    def factorize(self, matrix: sparse.csc_matrix) -> Any:
+    def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
         try:
             return splu(matrix)
         except RuntimeError as error:

@@ -36,7 +36,12 @@ MAX_ITERATIONS = 300
 """Exponentials far from their solution come down by a factor of e in each iteration, and that is well."""
 SHORTEST_STEP = 2.0**-20
 RELATIVE_ACCURACY = 1e-12
-HOMOTOPY_STEPS = 100
+ROUNDING = 16 * float(np.finfo(float).eps)
+"""Of a row, as a part of the sizes of its terms."""
+SATISFIED, AT_ROUNDING = 1e-8, 1e-11
+"""What may be left of a row, as a part of its terms: if nothing moves any more; if nothing gets better."""
+HOMOTOPY_STEPS, HOMOTOPY_ITERATIONS = 100, 25
+"""Limits of a homotopy: steps, and iterations of each, which begins near its solution."""
 REGULARIZATION = 1e-14
 
 
@@ -156,7 +161,9 @@ def find_root(
     x, reached = _newton(system, x0, target, free, nearest)
     if not reached:
         followed = follow_homotopy(
-            lambda x, target: _newton(system, x, target, free, nearest), x0, system.value(x0)
+            lambda x, target: _newton(system, x, target, free, nearest, HOMOTOPY_ITERATIONS),
+            x0,
+            system.value(x0),
         )
         if followed is not None:
             x, reached = followed, True
@@ -167,39 +174,68 @@ def find_root(
     return Root(
         x,
         Status.INCONSISTENT,
-        f"Rows {rows[:10].tolist()} could not be satisfied; the largest residual is {left.max():.3g}.",
+        f"Rows {rows[:10].tolist()} could not be satisfied, neither by Newton's iteration nor by "
+        f"a homotopy; the largest residual is {left.max():.3g}.",
         tuple(rows.tolist()),
     )
 
 
 def _newton(
-    system: SparseSystem, x: np.ndarray, target: np.ndarray, free: np.ndarray, nearest: bool
+    system: SparseSystem,
+    x: np.ndarray,
+    target: np.ndarray,
+    free: np.ndarray,
+    nearest: bool,
+    iterations: int = MAX_ITERATIONS,
 ) -> tuple[np.ndarray, bool]:
-    """Newton with line search for g(x) = target."""
+    """Newton with line search for g(x) = target.
+
+    It ends where every row holds to the rounding of its own terms, or every element moves by nothing
+    against its own size: large elements say nothing about small ones. Rounding does not count in the line
+    search.
+    """
     g = system.value(x) - target
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(iterations):
         if not np.any(g):
             return x, True
         jacobian = system.jacobian(x)
+        size = np.abs(jacobian) @ np.abs(x) + np.abs(target)
+        weight = 1.0 / np.maximum(abs(jacobian).max(axis=1).toarray().ravel(), 1e-300)
+
+        def merit(g: np.ndarray, size: np.ndarray = size, weight: np.ndarray = weight) -> float:
+            excess = weight * np.maximum(np.abs(g) - ROUNDING * size, 0.0)
+            largest = excess.max()
+            return largest * float(np.linalg.norm(excess / largest)) if largest > 0.0 else 0.0
+
+        before = merit(g)
+        if before == 0.0:
+            return x, True
         delta = _newton_step(jacobian, -g, free, nearest)
         if delta is None or not np.all(np.isfinite(delta)):
             return x, False
-        size = np.abs(jacobian) @ np.abs(x) + np.abs(target)
-        if np.max(np.abs(delta)) <= RELATIVE_ACCURACY * max(1e-300, np.max(np.abs(x))):
-            settled = np.all(np.abs(g) <= 1e-8 * np.maximum(size, 1e-8))
-            return x + delta, bool(settled)
-        weight = 1.0 / np.maximum(abs(jacobian).max(axis=1).toarray().ravel(), 1e-300)
-        step, before = 1.0, np.linalg.norm(weight * g)
+        if np.all(np.abs(delta) <= RELATIVE_ACCURACY * np.abs(x + delta)):
+            x = x + delta
+            return x, _holds(system.value(x) - target, size, SATISFIED)
+        step, after = 1.0, np.inf
         while step >= SHORTEST_STEP:
             g_new = system.value(x + step * delta) - target
-            if np.all(np.isfinite(g_new)) and np.linalg.norm(weight * g_new) <= (1 - 1e-4 * step) * before:
+            after = merit(g_new) if np.all(np.isfinite(g_new)) else np.inf
+            if after <= (1 - 1e-4 * step) * before:
                 break
             step *= 0.5
         else:
             # At rounding nothing decreases any more.
-            return x, bool(np.all(np.abs(g) <= 1e-11 * np.maximum(size, 1e-11)))
+            return x, _holds(g, size, AT_ROUNDING)
         x, g = x + step * delta, g_new
+        if after > 0.5 * before and step == 1.0 and _holds(g, size, AT_ROUNDING):
+            # Far away, a full step gains more than that: rows whose rounding is larger than it looks.
+            return x, True
     return x, False
+
+
+def _holds(g: np.ndarray, size: np.ndarray, part: float) -> bool:
+    """Whether what is left of each row is a small part of its terms."""
+    return bool(np.all(np.abs(g) <= part * np.maximum(size, part)))
 
 
 def _newton_step(

@@ -13,8 +13,6 @@ explains: then its constraints are violated by more than the tolerance, and who 
 
 from __future__ import annotations
 
-import threading
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +22,7 @@ import numpy as np
 
 from .choose_solver import choose_solver
 from .compile_options import quick_jit
+from .compiled import Room, Rooms
 from .jacobian import C_ZERO, Gather, fd_rows, gather_tables, matrix_and_probe, matrix_values, pattern_of
 from .linear import GOOD_ENOUGH, LinearSolver, SingularMatrix, probe_error
 from .problem import Problem, kinds
@@ -54,8 +53,7 @@ class _Polisher:
         pattern = pattern_of(problem, p)
         self.problem, self.pattern, self.gather = problem, pattern, gather_tables(pattern)
         self.solver = choose_solver(linear_solver, pattern).solver
-        self.is_dense = self.solver.name == "dense"
-        self.lock = threading.Lock() if self.solver.keeps_factors else nullcontext()
+        self.is_dense, self.rooms = self.solver.name == "dense", Rooms(self.solver)
         self.values = quick_jit(self._values, problem.size)
         self.rows = quick_jit(self._rows, problem.size)
 
@@ -154,10 +152,10 @@ def polish(
     tested = 1.0 - problem.flags("integrals")
     tolerances = np.asarray(rtol, float), np.broadcast_to(np.asarray(atol, float), problem.size), tested
     x, xdot, settled = np.array(x), np.array(xdot), np.zeros(len(t), bool)
-    with polisher.lock:
+    with polisher.rooms.one() as room:
         waiting, pivots = np.arange(len(t)), 0
         while len(waiting) and pivots < MOST_NEW_PIVOTS:
-            done = _polish_some(polisher, t, x, xdot, p, tolerances, waiting)
+            done = _polish_some(polisher, room, t, x, xdot, p, tolerances, waiting)
             settled[waiting[done]] = True
             if not polisher.solver.keeps_pivots or not done.any():
                 break  # other pivots are all that could make a difference
@@ -166,28 +164,21 @@ def polish(
 
 
 def _polish_some(
-    polisher: _Polisher, t: Any, x: Any, xdot: Any, p: Any, tolerances: Any, chosen: np.ndarray
+    polisher: _Polisher, room: Room, t: Any, x: Any, xdot: Any, p: Any, tolerances: Any, chosen: np.ndarray
 ) -> np.ndarray:
     """Polish the chosen rows in place, with pivots for the first of them; which have settled."""
     at = chosen[0]
     try:
-        factors = polisher.solver.prepare(polisher.values(polisher.gather, t[at], x[at], xdot[at], p))
+        factors = room.solver.prepare(polisher.values(polisher.gather, t[at], x[at], xdot[at], p))
     except SingularMatrix:
         return np.zeros(len(chosen), bool)
     done = np.zeros(len(chosen), bool)
-    rows = polisher.at_once(len(chosen))
+    rows, polish_rows = polisher.at_once(len(chosen)), room.wait_for(polisher.rows)
     for start in range(0, len(chosen), rows):
         part = chosen[start : start + rows]
         filled = np.append(part, np.repeat(part[-1:], rows - len(part)))
-        found = polisher.rows(
-            polisher.gather,
-            polisher.solver.tables,
-            factors,
-            t[filled],
-            x[filled],
-            xdot[filled],
-            p,
-            tolerances,
+        found = polish_rows(
+            polisher.gather, room.solver.tables, factors, t[filled], x[filled], xdot[filled], p, tolerances
         )
         x[part], xdot[part], done[start : start + rows] = (np.asarray(new)[: len(part)] for new in found)
     return done

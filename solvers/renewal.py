@@ -72,5 +72,7 @@ def new_matrix(
         )  # fmt: skip
         return keep_the_larger(former, new, c, c / former_c, error_weights(at.x, settings))
 
-    rounding = jax.lax.cond(is_far_away(former, c), lambda: not_looked(former), look)
-    return NewMatrix(factors, rounding, finite & (error <= GOOD_ENOUGH), finite)
+    usable = finite & (error <= GOOD_ENOUGH)
+    # What is not usable says nothing about rounding; and to know it comes before all other solves.
+    rounding = jax.lax.cond(usable & ~is_far_away(former, c), look, lambda: not_looked(former))
+    return NewMatrix(factors, rounding, usable, finite)

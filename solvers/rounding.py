@@ -101,8 +101,9 @@ def rounding_level(
         return jnp.where(jnp.isfinite(level), level, 0.0)
 
     is_fd = fd_rows(problem)
-    of_constraints = moved(jnp.where(is_fd, 0.0, rows))
-    of_slopes = moved(jnp.where(is_fd, rows, 0.0))
+    # One after the other: beside each other they would wait for each other, or for memory.
+    both = jnp.stack([jnp.where(is_fd, 0.0, rows), jnp.where(is_fd, rows, 0.0)])
+    of_constraints, of_slopes = jax.lax.map(moved, both)
     return jnp.maximum(of_constraints, eps * size), of_slopes
 
 

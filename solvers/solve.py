@@ -86,7 +86,7 @@ def solve(
     )
     with Interrupts() as interrupts:
         run = _Run(problem, request, formula, linear_solver, progress, on_chunk, interrupts)
-        with run.compiled.turns.lock:
+        with run.compiled.for_one_run() as run.compiled:
             status = _from_crossing_to_crossing(run, on_crossing)
             if status == Status.INTERRUPTED:
                 interrupts.taken()
@@ -161,7 +161,6 @@ class _Run:
             xdot = found.xdot
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
         factor = RESTART_FACTOR if restarted else 1.0
-        self.compiled.turns.taken_from(self)
         try:
             chunk = self._start_at_once(t, x, xdot, factor)
             if chunk is None:
@@ -221,9 +220,6 @@ class _Run:
 
     def _go_on(self, chunk: Chunk | None) -> tuple[Status, Crossing | None]:
         while True:
-            # A chunk that is there already was computed with its own factors.
-            if chunk is None and self.compiled.turns.taken_from(self) and not self._renew_pivots():
-                return self._singular_now(), None
             status = self._chunk(chunk)
             chunk = None
             self.interrupts.check()
@@ -252,7 +248,7 @@ class _Run:
             state = joined.on_host()
         except jax.errors.JaxRuntimeError:
             self.interrupts.check()  # raised in a callback, it comes out as an error of JAX
-            return self._zero_pivot()
+            raise
         made, self.attempts = state.attempts - self.attempts, state.attempts
         seconds = time.perf_counter() - self.called
         self.joined = joined
@@ -271,20 +267,6 @@ class _Run:
         parts = buffer.times, buffer.x, buffer.xdot, buffer.step
         self._keep(*(np.asarray(part)[:rows] for part in parts))
         return Status(state.status)
-
-    def _zero_pivot(self) -> Status:
-        """KLU met a pivot that is exactly zero, and the chunk is lost: go there in small chunks, then
-        renew pivots.
-
-        The factors of the state before the chunk are overwritten, so they must not be used either.
-        """
-        if not self.compiled.chosen.solver.keeps_pivots:
-            raise
-        self._change_matrix(outdated=True)
-        if self.attempts_per_chunk == 1:
-            return Status.SINGULAR if self._state.matrix.pivots_are_new else Status.NEW_PIVOTS
-        self.attempts_per_chunk = max(1, self.attempts_per_chunk // 8)
-        return Status.RUNNING
 
     def _next_times(self) -> np.ndarray:
         """The next wanted times, as many as fit in a chunk."""
