@@ -1,7 +1,7 @@
 """Which parts of an expression are functions of time that may change abruptly.
 
-Such a part depends on the time, inputs, parameters and constants only, and is more than sums, products, sines
-and exponentials of the time: it chooses, compares, rounds, divides, or calls a function of the user.
+Such a part depends on the time, inputs, parameters and constants only, and is more than sums, products,
+sines and exponentials of the time: it chooses, compares, rounds, divides, or calls a function of the user.
 
 The derivative of such a part may have lost its jumps: that of `np.where(time > 1, time, 0)` is one or zero.
 What was differentiated is remembered, so that a jump of it can be told from none.
@@ -10,9 +10,9 @@ What was differentiated is remembered, so that a jump of it can be told from non
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from .expressions import Application, Constant, Expr, Item, Leaf
+from .expressions import Application, Call, Constant, Expr, Item, Leaf
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, Primitive, named
 
@@ -23,15 +23,31 @@ SMOOTH_OF_LINEAR = ("exp", "sinh", "cosh", "tanh")
 
 @dataclass(frozen=True, eq=False)
 class _Facts:
-    """Of a node: whether it depends on nothing but time and data, on the time at all, linearly, smoothly."""
+    """Of a node: does it depend on time and data only, on the time at all, linearly, smoothly?"""
 
     known: bool
     moves: bool
     linear: bool
     smooth: bool
 
+    @property
+    def is_abrupt(self) -> bool:
+        return self.known and self.moves and not self.smooth
 
-def abrupt_parts(roots: list[Expr]) -> list[Expr]:
+
+@dataclass(frozen=True, eq=False)
+class AbruptPart:
+    """A function of time in an expression, and the core that decides when it breaks.
+
+    The core is what is left without factors and terms that do not move with time.
+    """
+
+    whole: Expr
+    core: Expr
+    differentiated: int = 0
+
+
+def abrupt_parts(roots: list[Expr]) -> list[AbruptPart]:
     """The largest subexpressions of time, inputs, parameters and constants that may change abruptly."""
     facts: dict[int, _Facts] = {}
     nodes = list(topological(roots))
@@ -39,12 +55,31 @@ def abrupt_parts(roots: list[Expr]) -> list[Expr]:
         facts[id(node)] = _facts(node, [facts[id(arg)] for arg in node.args])
     used_outside = {id(arg) for node in nodes if not facts[id(node)].known for arg in node.args}
     used_outside |= {id(root) for root in roots}
-    found = []
-    for node in nodes:
-        own = facts[id(node)]
-        if own.known and own.moves and not own.smooth and id(node) in used_outside:
-            found.append(node)
-    return [node for node in found if isinstance(node, Expr)]
+    found = [node for node in nodes if id(node) in used_outside and facts[id(node)].is_abrupt]
+    return [
+        AbruptPart(node, core) for node in found if isinstance(node, Expr) for core in _cores(node, facts)
+    ]
+
+
+def _cores(part: Expr, facts: dict[int, _Facts]) -> list[Expr]:
+    """What is abrupt below functions that are linear in it, and the conditions of choices of constants.
+
+    Copies that differ in an amplitude only have the same core.
+    """
+    found: dict[int, Expr] = {}
+    waiting: list[Node] = [part]
+    while waiting:
+        node = waiting.pop()
+        below = [facts[id(arg)] for arg in node.args]
+        moving = [arg for arg, f in zip(node.args, below, strict=True) if f.moves]
+        abrupt = [arg for arg in moving if facts[id(arg)].is_abrupt]
+        is_choice = isinstance(node, Call) and node.primitive is named("where")
+        chooses = is_choice and len(moving) == 1 and moving[0] is node.args[0]
+        if isinstance(node, Call) and (chooses or _is_linear(node, below)) and abrupt:
+            waiting += abrupt
+        elif isinstance(node, Expr):
+            found[id(node)] = node
+    return list(found.values())
 
 
 def _facts(node: Node, below: list[_Facts]) -> _Facts:
@@ -87,27 +122,27 @@ def _is_smooth(node: Application, below: list[_Facts]) -> bool:
 
 # What was differentiated.
 
-_origins: dict[int, tuple[weakref.ref, list[tuple[Expr, int]]]] = {}
+_origins: dict[int, tuple[weakref.ref, list[AbruptPart]]] = {}
 
 
 def remember_derivative(derivative: Expr, of: Expr) -> None:
     """Note that an expression is the time derivative of another one, if that has abrupt parts."""
-    parts = [(part, 1) for part in abrupt_parts([of])]
-    parts += [(part, times + 1) for part, times in differentiated_parts([of])]
-    if parts and not isinstance(derivative, (Constant, Leaf)):
+    below = [*abrupt_parts([of]), *differentiated_parts([of])]
+    if below and not isinstance(derivative, (Constant, Leaf)):
         number = id(derivative)
-        known = _origins.get(number)
-        forget = weakref.ref(derivative, lambda _: _origins.pop(number, None))
-        _origins[number] = forget, _unique([*(known[1] if known else ()), *parts])
+        parts = [replace(part, differentiated=part.differentiated + 1) for part in below]
+        known = _origins.get(number, (None, []))[1]
+        reference = weakref.ref(derivative, lambda _: _origins.pop(number, None))
+        _origins[number] = reference, _unique([*known, *parts])
 
 
-def differentiated_parts(roots: list[Expr]) -> list[tuple[Expr, int]]:
-    """Abrupt parts of which the expressions contain derivatives, and how often they were differentiated."""
+def differentiated_parts(roots: list[Expr]) -> list[AbruptPart]:
+    """Abrupt parts of which the expressions contain derivatives."""
     if not _origins:
         return []
     found = [_origins[id(node)][1] for node in topological(roots) if id(node) in _origins]
-    return _unique([pair for parts in found for pair in parts])
+    return _unique([part for parts in found for part in parts])
 
 
-def _unique(pairs: list[tuple[Expr, int]]) -> list[tuple[Expr, int]]:
-    return list({(id(part), times): (part, times) for part, times in pairs}.values())
+def _unique(parts: list[AbruptPart]) -> list[AbruptPart]:
+    return list({(id(part.core), part.differentiated): part for part in parts}.values())

@@ -1,7 +1,8 @@
 """Times at which a function of time is busy, after and before long rests.
 
-A smooth pulse has no break at which to stop, and a system at rest takes steps of any length. So where a function
-varies during a small part of the run only, that part is found on the grid, and steps in it are kept short.
+A smooth pulse has no break at which to stop, and a system at rest takes steps of any length. So where a
+function varies during a small part of the run only, that part is found on the grid, and steps in it are
+kept short.
 """
 
 from __future__ import annotations

@@ -52,7 +52,8 @@ def der(x: Any) -> Expr:
         if any(node.symbol.kind != "parameter" for node in leaves_of(expr)):
             raise ModelError(
                 f"der({expr}) is infinite where `{expr}` jumps, and zero elsewhere ({user_source()}): an "
-                f"impulse that is not computed. Write a ramp in place of the jump, or do without its derivative."
+                f"impulse that is not computed. Write a ramp in place of the jump, or do without the "
+                f"derivative."
             )
         return zeros(expr.shape)
     assert isinstance(derivative, Expr)

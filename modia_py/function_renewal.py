@@ -72,15 +72,15 @@ def _in_new_terms(node: Node, table: dict[int, Node], now: dict[int, Primitive])
     args = tuple(table[id(arg)] for arg in node.args)
     if not node.args:
         return node
-    if isinstance(node, (Call, Bundle)) and (primitive := now.get(id(node.primitive), node.primitive)):
-        if primitive is not node.primitive:
-            made, _ = apply_node(primitive, node.signature, args)
-            if _results(made) != _results(node):
-                raise ModelError(
-                    f"The function {primitive.name} returned {_results(node)} (shape and type) when its "
-                    f"equations were written, and now returns {_results(made)}. Translate the model again."
-                )
-            return made
+    primitive = now.get(id(node.primitive)) if isinstance(node, (Call, Bundle)) else None
+    if isinstance(node, (Call, Bundle)) and primitive is not None and primitive is not node.primitive:
+        made, _ = apply_node(primitive, node.signature, args)
+        if _results(made) != _results(node):
+            raise ModelError(
+                f"The function {primitive.name} returned {_results(node)} (shape and type) when its "
+                f"equations were written, and now returns {_results(made)}. Translate the model again."
+            )
+        return made
     return node if all(a is b for a, b in zip(args, node.args, strict=True)) else rebuild(node, args)
 
 

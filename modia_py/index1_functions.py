@@ -34,8 +34,8 @@ from .value_map import ValueMap, value_map
 class Integrals:
     """What the differentiated equations of the form are derivatives of, if that moves with time by itself.
 
-    A jump of one of these is an impulse in its derivative. `order` is the highest derivative, of a function of
-    time, that the form contains.
+    A jump of one of these is an impulse in its derivative. `order` is the highest derivative, of a function
+    of time, that the form contains.
     """
 
     nodes: Integers

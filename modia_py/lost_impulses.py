@@ -1,8 +1,9 @@
 """Jumps of functions of time that equations differentiate: impulses that nobody computes.
 
 Index reduction differentiates equations. Where the equation that was differentiated contains a function of
-time that jumps, the derivative contains an impulse, infinitely high and short, of which the equations between
-two jumps know nothing. So it is an error, with the names of what jumps and what would have the impulse.
+time that jumps, the derivative contains an impulse, infinitely high and short, of which the equations
+between two jumps know nothing. So it is an error, with the names of what jumps and what would have the
+impulse.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from .stops import Stretch
 
 LEAST = 1e-9
 """A jump, compared with the terms of its equation, below which there is none."""
+
+REMEDY = (
+    "Give the jump a width (a ramp: a linear table, np.clip, or np.tanh), or do without the derivative."
+)
 
 
 def check_impulses(
@@ -45,7 +50,7 @@ def _sides(program: Program) -> Any:
     residual = program.functions.integrals.residual()
 
     def compare(both: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
-        """By how much rows change from one side to the other, their slope in time, and the size of terms."""
+        """The change of rows from side to side, their slope in time, and the size of their terms."""
         w = program.values(both[0], x, xdot, arguments)
 
         def rows(t: Any, w: Any) -> Any:
@@ -66,14 +71,14 @@ def _text(program: Program, row: int, right: Stretch) -> str:
     nodes, structure = program.functions.integrals.nodes, program.result.structure
     sizes = structure.equation_size[nodes]
     node = int(nodes[np.searchsorted(np.cumsum(sizes), row, side="right")])
-    above = structure.variable_derivative[structure.variables_of(node)]
-    variables = [structure.variable_name(int(v)) for v in above[above >= 0]]
+    above = structure.variables_of(int(structure.equation_derivative[node]))
+    infinite = np.setdiff1d(above, structure.variables_of(node))
+    variables = [structure.variable_name(int(v)) for v in infinite]
     cause = right.cause or "a function of time jumps"
     return (
         f"{cause[0].upper()}{cause[1:]} at time {right.begin:.9g}, and the equations contain "
         f"the derivative of\n    {structure.equation_name(node)}\nThere {', '.join(variables[:4]) or 'it'} "
-        f"would be infinite: an impulse that is not computed. Give the jump a width (a ramp: a linear "
-        f"table, np.clip, or np.tanh), or do without the derivative."
+        f"would be infinite: an impulse that is not computed. {REMEDY}"
     )
 
 
@@ -81,8 +86,8 @@ def check_written_derivatives(what: str, time: float, order: int, differentiated
     """An error if the user has written a derivative of a function whose derivative of an order jumps."""
     if order < differentiated:
         word = "jumps" if order == 0 else f"has a derivative of order {order} that jumps"
+        which = f" of order {differentiated}" if differentiated > 1 else ""
         raise SimulationError(
-            f"{what[0].upper()}{what[1:]} {word} at time {time:.9g}, and {where} contains its derivative"
-            f"{f' of order {differentiated}' if differentiated > 1 else ''}: an impulse that is not computed. "
-            f"Give the jump a width (a ramp: a linear table, np.clip, or np.tanh), or do without the derivative."
+            f"{what[0].upper()}{what[1:]} {word} at time {time:.9g}, and {where} contains its "
+            f"derivative{which}: an impulse that is not computed. {REMEDY}"
         )

@@ -27,8 +27,8 @@ JOINT = "joint"  # linear in all operands together: add, concatenate, sum
 EACH = "each"  # linear in each operand, the others held: multiply, matmul, cross
 
 MOST_REMEMBERED = 10_000
-"""Shapes and derivatives of functions: more than any model has. A function of the user that is another one in
-each trace must not be kept for ever."""
+"""Shapes and derivatives of functions: more than any model has. A function of the user that is another one
+in each trace must not be kept for ever."""
 
 # Arguments that only say how a linear function is arranged. With any other keyword (np.sum has an
 # `initial` value, np.diff a `prepend`) a function counts as not linear, which is always safe.

@@ -1,8 +1,8 @@
 """One simulation: start, integrate from stop to stop, and what came out of it.
 
-The integration stops where an input, or a function of time in an equation, jumps or has a kink (`stops`), and
-starts anew behind it: at a jump with the impulse equations, so that what has to jump does, at a kink with
-the same x.
+The integration stops where an input, or a function of time in an equation, jumps or has a kink (`stops`),
+and starts anew behind it: at a jump with the impulse equations, so that what has to jump does, at a kink
+with the same x.
 """
 
 from __future__ import annotations
@@ -69,10 +69,15 @@ def integrate(
     for number, stretch in enumerate(plan.stretches):
         own = _within(arguments, stretch)
         if number:
-            check_impulses(program, plan.stretches[number - 1], stretch, x, xdot, arguments)
-            x, xdot = _restart(program, stretch, x, own)
-        lies = (options.times >= stretch.begin) & (options.times <= stretch.end)
-        wanted = options.times[lies]
+            try:
+                check_impulses(program, plan.stretches[number - 1], stretch, x, xdot, arguments)
+                x, xdot = _restart(program, stretch, x, own)
+            except SimulationError as error:  # what was computed before is part of the error
+                status, message = Status.INCONSISTENT, str(error)
+                break
+        first = np.searchsorted(options.times, stretch.begin)
+        last = np.searchsorted(options.times, stretch.end, side="right")
+        wanted = options.times[first:last]
         if (
             stretch.end <= stretch.begin
         ):  # a single time, before a jump at the start or after one at the end

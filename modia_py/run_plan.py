@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -32,6 +33,8 @@ def make_plan(program: Program, signals: Signals, arguments: Arguments, start: f
     highest = program.functions.integrals.order
     stops = [stop for signal in signals.each for stop in _known_stops(signal, highest)]
     busy: list[tuple[float, float]] = []
+    longest_step = signals.longest_step
+    notes: tuple[str, ...] = ()
     if searched or expressions.groups:
         rows, numbers = expressions.rows(np.asarray(arguments.p))
         names = _Components(searched, expressions, numbers)
@@ -42,13 +45,22 @@ def make_plan(program: Program, signals: Signals, arguments: Arguments, start: f
         found = _searched(kept[key], start, stop, (arguments.signals, rows), hints, searched)
         _check_finite(found, names)
         stops = [*_found_stops(found, names), *stops]
-        busy = bursts(found.times, found.values, [s.before for s in stops])
+        busy = bursts(found.times, found.values, [s.before for s in stops]) if found.complete else []
+        if not found.complete:
+            longest_step = min(longest_step, (stop - start) / len(found.times))
+            notes = (
+                f"inputs or functions of time change abruptly too often for each time to be found: steps "
+                f"are no longer than {longest_step:.3g}. If that is not enough, give a table, or "
+                f"(function, breaks)",
+            )
     for signal in signals.each:
         order, equation = kept["written derivatives"].get(signal.entry.name, (0, None))
         _check_written(stops, f"the input {signal.entry.name}", order, equation)
-    if not stops and not busy:
-        return whole(start, stop, signals.longest_step)
-    return plan_run(start, stop, stops, highest, signals.longest_step, busy)
+    if stops or busy:
+        plan = plan_run(start, stop, stops, highest, longest_step, busy)
+    else:
+        plan = whole(start, stop, longest_step)
+    return replace(plan, notes=notes + plan.notes)
 
 
 def _functions(signals: Signals, expressions: TimeExpressions) -> Any:
@@ -85,7 +97,7 @@ class _Components:
         return None
 
     def part(self, component: int) -> tuple[str, FlatEquation, int]:
-        """The text of a part of an equation, the equation, and how often the part is differentiated there."""
+        """The text of a part, its equation, and how often it is differentiated there."""
         group, number = self.expressions.group_of(component - self.inputs, self.numbers)
         equation, part, _ = group.owner(number)
         return part_text(equation, part), equation, group.differentiated
@@ -112,9 +124,9 @@ def _check_finite(found: Search, names: _Components) -> None:
         signal = names.signal(int(component))
         assert signal is not None
         raise ModelError(
-            f"The function given for the input {signal.entry.name} is {found.values[row, component]} at time "
-            f"{found.times[row]:.9g}. Choose by np.where what holds there, with arguments that are valid on "
-            f"both sides, or simulate where it is finite."
+            f"The function given for the input {signal.entry.name} is {found.values[row, component]} at "
+            f"time {found.times[row]:.9g}. Choose by np.where what holds there, with arguments that are "
+            f"valid on both sides, or simulate where it is finite."
         )
 
 

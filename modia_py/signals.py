@@ -1,8 +1,8 @@
 """Inputs of a simulation: functions of time, tables, or constants, as one vector u(t).
 
-A function is traced for each run: what it does then becomes part of the compiled program, so another function,
-or one that reads a variable that has changed, means another compilation, and an equal one does not. Tables
-and constants are data: other values in them compile nothing.
+A function is traced for each run: what it does then becomes part of the compiled program, so another
+function, or one that reads a variable that has changed, means another compilation, and an equal one does
+not. Tables and constants are data: other values in them compile nothing.
 
 Where an input jumps or has a kink the integration has to stop and begin anew, because a step would smear it
 or leap over it. Tables know where that is; functions are searched (`breaks`), or say it themselves.
@@ -189,6 +189,7 @@ def _from_function(entry: FlatSymbol, given: Any, breaks: np.ndarray | None) -> 
                     f"({type(first).__name__}). It is called with the time as a symbol: use functions of "
                     f"numpy or jax.numpy, np.where instead of `if`, or a table (times, values)."
                 ) from first
+    _check_differentiable(entry, found)
     shape = found.program.out_avals[0].shape
     if shape not in ((), entry.shape):
         raise ModelError(
@@ -204,6 +205,21 @@ def _from_function(entry: FlatSymbol, given: Any, breaks: np.ndarray | None) -> 
         is_unknown=True,
         hints=breaks,
     )
+
+
+def _check_differentiable(entry: FlatSymbol, function: Function) -> None:
+    """A function is evaluated at many times at once, and differentiated with respect to time."""
+    try:
+        jax.eval_shape(
+            jax.vmap(lambda t: jax.jvp(function, (t,), (t,))), jax.ShapeDtypeStruct((2,), np.float64)
+        )
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelError(
+            f"The function given for the input {entry.name} cannot be evaluated at many times at once, "
+            f"with its derivative: {reason} A table (times, values) can, or a function of numpy or "
+            f"jax.numpy."
+        ) from error
 
 
 def _of_expression(entry: FlatSymbol, expr: Expr) -> Function:

@@ -1,10 +1,10 @@
 """Where an integration stops and begins anew, and what it may assume in between.
 
 A run is cut into stretches at the breaks of its inputs and of the parts of equations that are functions of
-time. Within a stretch these are smooth. A stretch ends at the last time at which what holds before the break
-holds, and the next one begins at the first time at which it does not: output at either time is what the
-equations say there. The integrator sees times a little inside of a stretch only, so that rounding cannot
-put it on the wrong side.
+time. Within a stretch these are smooth. A stretch ends at the last time at which what holds before the
+break holds, and the next one begins at the first time at which it does not: output at either time is what
+the equations say there. The integrator sees times a little inside of a stretch only, so that rounding
+cannot put it on the wrong side.
 
 If a jump is of order 0 (the function itself), 1 (a kink), and so on, and equations contain derivatives of
 functions of time up to order K, then breaks up to order K change the equations abruptly: impulse equations
@@ -13,6 +13,7 @@ say what follows. Breaks of order K + 1 are kinks of the equations: x goes on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,8 @@ from .breaks import guard_at, merged
 from .signals import NO_LIMIT
 
 MOST_KINKS = 100
-"""With more kinks than this, steps no longer than the pieces between them are better than many new starts."""
+"""With more kinks than this, steps no longer than the pieces between them are better than many new
+starts."""
 MOST_JUMPS = 5000
 SHORT = 0.25
 """Pieces shorter than this, compared with half of the others, keep their stops in any case."""
@@ -70,11 +72,11 @@ def plan_run(
     stops: list[Stop],
     highest: int,
     longest_step: float,
-    busy: list[tuple[float, float]] = (),  # type: ignore[assignment]
+    busy: Sequence[tuple[float, float]] = (),
 ) -> Plan:
     """Cut the run at its stops. `highest` is the order K above; within `busy` times steps must be short."""
     matter = [s for s in stops if s.order <= highest + 1 and s.after > start and s.before < stop]
-    notes = _notes(matter)
+    notes = _notes(matter, start + guard_at(start, stop))
     jumps = [s for s in matter if s.order <= highest]
     kinks = [s for s in matter if s.order > highest]
     for group, most, word in ((jumps, MOST_JUMPS, "jumps"), (kinks, MOST_KINKS, "kinks")):
@@ -84,8 +86,8 @@ def plan_run(
             longest_step = min(longest_step, longest)
             group[:] = [s for s in group if s.before in kept] if len(kept) <= most else []
             notes.append(
-                f"{len(times)} {word} of inputs or functions of time: the integration does not stop at each, "
-                f"but takes steps no longer than {longest:.3g}"
+                f"{len(times)} {word} of inputs or functions of time: the integration does not stop at "
+                f"each of them, but takes steps no longer than {longest:.3g}"
             )
     cuts = _cuts(start, stop, jumps, kinks, busy)
     return Plan(_stretches(start, stop, cuts, longest_step, busy), tuple(notes))
@@ -108,7 +110,7 @@ class _Cut:
 
 
 def _cuts(
-    start: float, stop: float, jumps: list[Stop], kinks: list[Stop], busy: list[tuple[float, float]]
+    start: float, stop: float, jumps: list[Stop], kinks: list[Stop], busy: Sequence[tuple[float, float]]
 ) -> list[_Cut]:
     """Where stretches end and begin, in order; what is too near to be told apart is one."""
     every = [*jumps, *kinks]
@@ -135,7 +137,7 @@ def _cuts(
 
 
 def _stretches(
-    start: float, stop: float, cuts: list[_Cut], longest_step: float, busy: list[tuple[float, float]]
+    start: float, stop: float, cuts: list[_Cut], longest_step: float, busy: Sequence[tuple[float, float]]
 ) -> tuple[Stretch, ...]:
     guard = guard_at(start, stop)
     stretches = []
@@ -153,21 +155,17 @@ def _stretches(
     return tuple(stretches)
 
 
-def _notes(stops: list[Stop]) -> list[str]:
+def _notes(stops: list[Stop], start: float) -> list[str]:
     """What was found, for each function that breaks."""
     found: dict[tuple[str, int], list[float]] = {}
     for s in stops:
         if s.is_note:
-            found.setdefault((s.what, s.order), []).append(s.after)
+            found.setdefault((s.what, s.order), []).append(s.before if s.before <= start else s.after)
     texts = []
     for (what, order), times in found.items():
-        times = np.unique(times)
-        listed = ", ".join(f"{t:.9g}" for t in times[:TIMES_LISTED])
-        more = (
-            f" and {len(times) - TIMES_LISTED} more until {times[-1]:.9g}"
-            if len(times) > TIMES_LISTED
-            else ""
-        )
+        written = list(dict.fromkeys(f"{t:.9g}" for t in sorted(times)))
+        listed, rest = ", ".join(written[:TIMES_LISTED]), len(written) - TIMES_LISTED
+        more = f" and {rest} more until {written[-1]}" if rest > 0 else ""
         texts.append(f"{what} {_verb(order)} at time {listed}{more}")
     return texts
 

@@ -23,7 +23,8 @@ SHORTEST_STEPS = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Polynomials from point to point; at `breaks` the derivative of an `order` jumps (0: the table itself).
+    """Polynomials from point to point; at `breaks` the derivative of an `order` jumps (0: the table
+    itself).
 
     Between smooth tables' points steps should not be longer than `longest_step`.
     """

@@ -16,13 +16,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .abrupt_parts import abrupt_parts, differentiated_parts
+from .abrupt_parts import AbruptPart, abrupt_parts, differentiated_parts
 from .arrays.structure import Integers
 from .expressions import Constant, Expr
 from .flat_model import FlatEquation, FlatModel
 from .printing import clip_text
 from .signals import Data, Signals
 from .templates import Pick, Slot, Template, evaluate, make_template
+
+MOST_ROWS = 2**13
+"""Parts of one template that differ: with more, some of them tell that there are too many breaks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,7 @@ class _Group:
 
 
 class TimeExpressions:
-    """The parts of the equations of a model that are functions of time, as one function of time and data."""
+    """All parts of the equations of a model that are functions of time, as one function."""
 
     def __init__(self, flat: FlatModel):
         self.flat = flat
@@ -54,7 +57,7 @@ class TimeExpressions:
         self.input_order = max(orders, default=0)
 
     def rows(self, p: np.ndarray) -> tuple[tuple[tuple[Any, ...], ...], list[Integers]]:
-        """For each group the values of its slots, without repetition; and which part each row stands for."""
+        """For each group the values of its slots, without repetition; which part each row is for."""
         data, numbers = [], []
         for group in self.groups:
             values = [
@@ -65,6 +68,7 @@ class TimeExpressions:
             table = np.concatenate([np.zeros((count, 0)), *(v.reshape(count, -1) for v in values)], axis=1)
             chosen = np.unique(table, axis=0, return_index=True)[1] if count > 1 else np.zeros(1, np.int64)
             chosen = np.sort(chosen)
+            chosen = chosen[:: -(-len(chosen) // MOST_ROWS)]
             # As many rows as a power of two: other parameters compile nothing.
             padding = (1 << max(0, len(chosen) - 1).bit_length()) - len(chosen)
             chosen = np.append(chosen, np.repeat(chosen[-1:], padding))
@@ -100,16 +104,17 @@ class TimeExpressions:
 
 
 def _groups(flat: FlatModel, inputs: int) -> Iterator[_Group]:
-    parts_of: dict[int, list[tuple[Expr, int]]] = {}
+    parts_of: dict[int, list[AbruptPart]] = {}
     uses: dict[tuple[int, int], list[tuple[FlatEquation, Expr, Template]]] = {}
     for equation in flat.equations:
         own = equation.equation
         if id(own) not in parts_of:
-            parts_of[id(own)] = [(part, 0) for part in abrupt_parts([own.lhs, own.rhs])]
-            parts_of[id(own)] += differentiated_parts([own.lhs, own.rhs])
-        for part, times in parts_of[id(own)]:
-            template = make_template(part)
-            uses.setdefault((id(template.root), times), []).append((equation, part, template))
+            sides = [own.lhs, own.rhs]
+            parts_of[id(own)] = [*abrupt_parts(sides), *differentiated_parts(sides)]
+        for part in parts_of[id(own)]:
+            template = make_template(part.core)
+            key = id(template.root), part.differentiated
+            uses.setdefault(key, []).append((equation, part.whole, template))
     for (_, times), members in uses.items():
         first = members[0][2]
         sources = tuple(_source(flat, slot, members, inputs) for slot in first.slots)

@@ -1,8 +1,8 @@
 """Traces: what a function of the user does, written down at one moment.
 
 A function may read variables of its surroundings. JAX keeps compiled programs under the function object, so
-a variable that changes later would go unnoticed. Here a function is traced whenever it may have changed; the
-trace is what is compiled, and its digest tells whether a compiled program may be used again.
+a variable that changes later would go unnoticed. Here a function is traced whenever it may have changed;
+the trace is what is compiled, and its digest tells whether a compiled program may be used again.
 """
 
 from __future__ import annotations
