@@ -20,7 +20,6 @@ import numpy as np
 from modia_py import translate
 from modia_py.compile_times import watch_compilation
 from modia_py.models.examples import HeatRod, Ladder, Pendulum, SlidingMass
-from modia_py.program import Arguments
 from modia_py.run_request import RunRequest
 from modia_py.signals import make_signals
 from modia_py.solvers import solve
@@ -68,8 +67,7 @@ def hundred(name: str, sim: object, stop: float, parameter: str, values: np.ndar
         starts.append((arguments, point))
     began = clock.perf_counter()
     for arguments, point in starts:
-        data = Arguments(arguments.p, arguments.signals._replace(stop=np.float64(arguments.signals.stop)))
-        solve(program.problem, 0.0, stop, point.x, point.xdot, data, rtol=1e-6, atol=1e-9, times=times)
+        solve(program.problem, 0.0, stop, point.x, point.xdot, arguments, rtol=1e-6, atol=1e-9, times=times)
     bare = clock.perf_counter() - began
     print(
         f"{name:14s} {len(values)} runs: {1e3 * ours / len(values):7.2f} ms each, the integrator alone "

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ModelWarning
+from .abrupt_parts import remember_derivative
+from .errors import ModelError, ModelWarning
 from .expressions import (
     Bundle,
     Call,
@@ -27,6 +28,7 @@ from .expressions import (
     constant,
     item_of,
     leaf,
+    leaves_of,
     rebuild,
     zeros,
 )
@@ -45,7 +47,18 @@ def der(x: Any) -> Expr:
             ModelWarning,
             stacklevel=2,
         )
-    return differentiate(expr)
+    derivative = moves_with_time(expr)
+    if derivative is None:
+        if any(node.symbol.kind != "parameter" for node in leaves_of(expr)):
+            raise ModelError(
+                f"der({expr}) is infinite where `{expr}` jumps, and zero elsewhere ({user_source()}): an "
+                f"impulse that is not computed. Write a ramp in place of the jump, or do without the "
+                f"derivative."
+            )
+        return zeros(expr.shape)
+    assert isinstance(derivative, Expr)
+    remember_derivative(derivative, expr)
+    return derivative
 
 
 def differentiate(expr: Expr) -> Expr:

@@ -56,20 +56,18 @@ def certify(program: Program, outputs: Outputs, work: Statistics, tolerances: To
     """Look at the equations as written, at all times of output or at some."""
     checker = _checker(program)
     rows = sum(len(piece.t) for piece in outputs.pieces)
+    if not rows:
+        return Certificate(0.0, "", 0.0, 0.0, 0, 0)
     chosen = _chosen_times(checker.written, program, rows, work)
-    if outputs.fits and len(chosen) == rows:
-        found = [checker.check(piece, tolerances, keep=True) for piece in outputs.pieces]
-        outputs.everything = np.concatenate(
-            [np.zeros((0, checker.width)), *(part.values for part in found)]
-        )
-    else:
-        found = [checker.check(piece, tolerances) for piece in _some_rows(outputs.pieces, chosen)]
+    keep = outputs.fits and len(chosen) == rows
+    pieces = [piece for piece in _some_rows(outputs.pieces, chosen) if len(piece.t)]
+    found = [checker.check(piece, tolerances, keep) for piece in pieces]
+    if keep:  # nobody has to compute them again
+        outputs.everything = np.concatenate([part.values for part in found])
     violation, row, residual, t = (
-        np.concatenate([np.zeros(0), *(getattr(part, name) for part in found)])
+        np.concatenate([getattr(part, name) for part in found])
         for name in ("violation", "row", "residual", "t")
     )
-    if not len(t):
-        return Certificate(0.0, "", 0.0, 0.0, 0, 0)
     bad = np.flatnonzero(~(violation <= LARGEST_VIOLATION))
     worst = int(bad[0]) if len(bad) else int(np.argmax(violation))
     return Certificate(
@@ -122,7 +120,7 @@ class _Found:
     violation: np.ndarray
     row: np.ndarray
     residual: np.ndarray
-    values: np.ndarray | None = None
+    values: np.ndarray
 
 
 class _Checker:
@@ -181,7 +179,7 @@ class _Checker:
         if len(suspicious):
             again = self._look_again(_some_rows([piece], suspicious)[0], tolerances)
             violation[suspicious], row[suspicious], residual[suspicious] = again
-        return _Found(piece.t, violation, row, residual, values if keep else None)
+        return _Found(piece.t, violation, row, residual, values)
 
     def _look_again(self, piece: Piece, tolerances: Tolerances) -> tuple[np.ndarray, ...]:
         """With more directions; as soon as all is well, or where nothing is gained, that is it."""
@@ -210,7 +208,8 @@ class _Checker:
             chosen = slice(start, start + max(1, rows))
             count = len(piece.t[chosen])
             vectors = (
-                filled(part[chosen], max(1, rows)) for part in (piece.t, piece.x, piece.xdot, piece.slack)
+                filled(part[chosen], max(1, rows))
+                for part in (piece.seen, piece.x, piece.xdot, piece.slack)
             )
             out = compiled(*vectors, piece.arguments, *given, directions)
             parts.append([np.array(np.asarray(part)[:count]) for part in out])
@@ -257,6 +256,7 @@ def _some_rows(pieces: list[Piece], chosen: np.ndarray) -> list[Piece]:
     parts, first = [], 0
     for piece in pieces:
         own = chosen[(chosen >= first) & (chosen < first + len(piece.t))] - first
-        parts.append(Piece(piece.t[own], piece.x[own], piece.xdot[own], piece.slack[own], piece.arguments))
+        vectors = (part[own] for part in (piece.t, piece.x, piece.xdot, piece.slack))
+        parts.append(Piece(*vectors, piece.arguments, piece.seen[own]))
         first += len(piece.t)
     return parts

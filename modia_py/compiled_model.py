@@ -12,6 +12,7 @@ from .certificate import Tolerances, certify, violation_text
 from .compile_times import watch_compilation
 from .errors import ModelError, SimulationError, SimulationInterrupted
 from .flat_model import FlatModel
+from .function_renewal import functions_of, with_current_functions
 from .impulse import impulsive_start
 from .initialization import consistent_start, fully_assigned_start
 from .interruptions import Interruptible, check_process
@@ -23,6 +24,7 @@ from .program import Arguments, Program
 from .report import report_text
 from .result import Result, ResultVariable
 from .run import Run, RunOptions, evaluate_only, integrate
+from .run_plan import make_plan
 from .run_request import ATOL, POINTS, RunRequest, checked_atol
 from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
@@ -41,9 +43,23 @@ class CompiledModel:
     nothing.
     """
 
-    def __init__(self, flat: FlatModel, translation: Translation):
+    def __init__(
+        self, flat: FlatModel, translation: Translation, retranslate: Callable[[FlatModel], Translation]
+    ):
+        self._retranslate = retranslate
+        self._use(flat, translation)
+
+    def _use(self, flat: FlatModel, translation: Translation) -> None:
         self.flat, self.translation = flat, translation
         self._values = ParameterValues(flat)
+        self._functions = functions_of(flat)
+
+    def _renew(self) -> None:
+        """Look at what the functions of the user do now, and translate anew if that is something else."""
+        if self._functions:
+            flat = with_current_functions(self.flat, self._functions)
+            if flat is not self.flat:
+                self._use(flat, self._retranslate(flat))
 
     @property
     def name(self) -> str:
@@ -79,8 +95,9 @@ class CompiledModel:
             Values by dotted name, scalars or arrays, in place of the declared ones. `init` may name a
             derivative, too: `{"der(s)": 1.0}`.
         inputs
-            For each `Input` a function of time, a table `(times, values)` or `(times, values,
-            interpolation)` with "linear", "previous", "cubic" or "akima", or a constant.
+            For each `Input` a function of time, `(function, breaks)` with the times at which it or a
+            derivative of it jumps, a table `(times, values)` or `(times, values, interpolation)` with
+            "linear", "previous", "cubic" or "akima", or a constant.
         times
             A number of equidistant times of output, or the times themselves.
         atol
@@ -118,19 +135,22 @@ class CompiledModel:
 
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
         options = asked.checked()
+        self._renew()
         with watch_compilation() as initializing:
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
             arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
+            plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
             point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
+            point = replace(point, notes=point.notes + plan.notes)
         if isinstance(asked.atol, Mapping):
             options = replace(options, atol=self._atol_of_x(asked.atol, options.rtol, program))
         with watch_compilation() as integrating:
             if program.functions.size:
-                run = integrate(program, signals, arguments, point, options)
+                run = integrate(program, arguments, point, options, plan)
             else:
-                run = evaluate_only(program, arguments, options)
+                run = evaluate_only(program, arguments, options, plan)
         with watch_compilation() as checking:
             run = self._certified(program, run, options)
         compiling = initializing.compiling + integrating.compiling + checking.compiling
@@ -218,11 +238,6 @@ class CompiledModel:
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
         }
         warnings = tuple(self.translation.result.simplified.warnings())
-        if len(run.pieces) > 1 and program.functions.input_order:
-            warnings += (
-                "an input has jumps or kinks, and the equations contain its derivative: there, "
-                "impulses that follow from that derivative are not computed",
-            )
         return Result(
             self.name,
             np.concatenate([np.zeros(0), *(piece.t for piece in run.pieces)]),
@@ -281,6 +296,7 @@ class CompiledModel:
         start_time: float,
         options: dict[str, Any],
     ) -> Linearization:
+        self._renew()
         if not (np.isfinite(time) and time >= start_time):
             raise ModelError(f"time = {time:g} is before start_time = {start_time:g}, or not finite.")
         signals = make_signals(self.flat, inputs, start_time, max(time, start_time + 1e-300))

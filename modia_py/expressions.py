@@ -21,6 +21,7 @@ from .nodes import Node, intern_node, topological
 from .primitives import (
     DYNAMIC,
     GETITEM,
+    FunctionUse,
     Primitive,
     Signature,
     from_numpy,
@@ -287,7 +288,11 @@ def _call_as_written(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
             static.append(DYNAMIC)
         else:
             static.append(value.item() if isinstance(value, np.generic) else value)
-    return apply(primitive, Signature(tree, tuple(static)), tuple(dynamic))
+    signature = Signature(tree, tuple(static))
+    if primitive.traced:
+        described = tuple((arg.shape, arg.dtype) for arg in dynamic)
+        primitive = FunctionUse(primitive, signature, described).traced_now()
+    return apply(primitive, signature, tuple(dynamic))
 
 
 def _is_number_list(value: Any) -> bool:

@@ -31,6 +31,19 @@ from .value_map import ValueMap, value_map
 
 
 @dataclass(frozen=True, eq=False)
+class Integrals:
+    """What the differentiated equations of the form are derivatives of, if that moves with time by itself.
+
+    A jump of one of these is an impulse in its derivative. `order` is the highest derivative, of a function
+    of time, that the form contains.
+    """
+
+    nodes: Integers
+    residual: Callable[[], Callable[[dict[str, Any]], Any]]
+    order: int
+
+
+@dataclass(frozen=True, eq=False)
 class Index1Functions:
     """`residual(t, x, xdot, p, u)`; `values(t, x, xdot, p, u)` are all variables: see `value_map`.
 
@@ -47,6 +60,7 @@ class Index1Functions:
     input_order: int
     pieces: int  # of program for the local assignments
     has_multipliers: bool
+    integrals: Integrals
 
     def variable(self, w: Any, name: str, model: ModelStructure, order: int = 0) -> Any:
         """The value of a variable of the model, eliminated ones too."""
@@ -109,7 +123,16 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
         equations.input_order,
         sum(stage.parts for stage in stages),
         bool(corrections),
+        _integrals(result, equations),
     )
+
+
+def _integrals(result: Transformation, equations: NodeEquations) -> Integrals:
+    form = result.form
+    nodes = np.concatenate([form.local_equations, form.fd, form.fc])
+    below = equations.integrals_of(nodes)
+    order = int(equations.order[below].max(initial=-1)) + 1
+    return Integrals(below, lambda: equations.residual(below), max(order, equations.input_order))
 
 
 def _all(vector: Any, runs: tuple[Positions, ...]) -> Any:

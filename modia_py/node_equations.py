@@ -20,7 +20,7 @@ from .arrays.structure import NONE, Integers
 from .arrays.transform import Transformation
 from .batches import take
 from .calculus import differentiate
-from .expressions import Constant, Expr, Leaf
+from .expressions import Constant, Expr, Leaf, leaves_of
 from .flat_model import FlatEquation
 from .indexing import Positions, arithmetic_runs, c_strides, from_array
 from .intervals import interval_runs, ranges
@@ -92,6 +92,7 @@ class NodeEquations:
         self._derivatives: dict[tuple[int, int], Expr] = {}
         self.input_size = sum(entry.size for entry in model.flat.inputs)
         self.input_order = 0  # the highest derivative of an input in an equation lowered so far
+        self.moves = _moves_by_itself(model)
 
     def expression(self, flat: FlatEquation, order: int) -> Expr:
         """The residual of an equation, differentiated."""
@@ -122,6 +123,16 @@ class NodeEquations:
             return jnp.concatenate([take(found, run) for run in back])
 
         return Residuals(evaluate_nodes, len(parts))
+
+    def integrals_of(self, nodes: Integers) -> Integers:
+        """What some nodes are derivatives of, as far as it depends on the time or on inputs."""
+        lower = self.result.structure.integral_of_equation()
+        found: list[Integers] = [np.zeros(0, np.int64)]
+        while len(nodes := lower[nodes][lower[nodes] != NONE]):
+            found.append(nodes)
+        nodes = np.unique(np.concatenate(found))
+        nodes = nodes[self.hidden_row[self.origin[nodes]] == NONE]
+        return nodes[self.moves[self.model.equation_of[self.origin[nodes]]]]
 
     def _by_template(self, nodes: Integers, first: Integers) -> list[_Part]:
         groups: dict[int, tuple[Any, list]] = {}
@@ -255,6 +266,17 @@ class NodeEquations:
         first = np.cumsum(sizes) - sizes
         row, column = ranges(first[node], sizes[node]), ranges(self.values.offset[target], sizes[node])
         return row, column, np.repeat(found.hidden.coefficients[entries].astype(float), sizes[node])
+
+
+def _moves_by_itself(model: ModelStructure) -> np.ndarray:
+    """Whether each equation contains the time or an input."""
+    known: dict[int, bool] = {}
+    for entry in model.flat.equations:
+        equation = entry.equation
+        if id(equation) not in known:
+            leaves = leaves_of(equation.lhs, equation.rhs)
+            known[id(equation)] = any(leaf.symbol.kind in ("time", "input") for leaf in leaves)
+    return np.array([known[id(entry.equation)] for entry in model.flat.equations], bool)
 
 
 def _constant(picks: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:

@@ -22,10 +22,12 @@ MOST_BYTES_AT_ONCE = 1e8
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Times, x and xdot between two stops of the integration, and the data that hold there.
+    """Times, x and xdot of a run or of a part of it, and the data that hold there.
 
     A derivative may be off by `slack` times the tolerance of its variable: it is interpolated between steps
     of size 1 / slack; zero where it follows from the equations.
+
+    `seen` are the times that the equations see: close to a stop of the integration they stay on their side.
     """
 
     t: np.ndarray
@@ -33,6 +35,11 @@ class Piece:
     xdot: np.ndarray
     slack: np.ndarray
     arguments: Arguments
+    seen_times: np.ndarray | None = None
+
+    @property
+    def seen(self) -> np.ndarray:
+        return self.t if self.seen_times is None else self.seen_times
 
 
 class Outputs:
@@ -75,7 +82,7 @@ class Outputs:
             for start in range(0, len(piece.t), rows):
                 chosen = slice(start, start + rows)
                 count = len(piece.t[chosen])
-                t, x, xdot = (filled(part[chosen], rows) for part in (piece.t, piece.x, piece.xdot))
+                t, x, xdot = (filled(part[chosen], rows) for part in (piece.seen, piece.x, piece.xdot))
                 found = np.asarray(self.program.output_values(t, x, xdot, piece.arguments))
                 parts.append(found[:count, places])
         return np.concatenate(parts)
@@ -87,7 +94,7 @@ class Outputs:
         parts = [np.zeros((0, elements.stop - elements.start))]
         shift = order * self.program.functions.input_size
         for piece in self.pieces:
-            u = self.program.output_inputs(piece.t, piece.arguments)
+            u = self.program.output_inputs(piece.seen, piece.arguments)
             parts.append(np.asarray(u)[:, shift + elements.start : shift + elements.stop])
         return np.concatenate(parts).reshape(self.rows, *shape)
 

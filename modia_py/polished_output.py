@@ -38,7 +38,7 @@ def polished(
             found.append(piece)
             continue
         new = polish(
-            program.problem, piece.t, piece.x, piece.xdot, piece.arguments, rtol=rtol, atol=atol,
+            program.problem, piece.seen, piece.x, piece.xdot, piece.arguments, rtol=rtol, atol=atol,
             linear_solver=linear_solver,
         )  # fmt: skip
         slack = np.where(new.settled, 0.0, piece.slack)

@@ -8,6 +8,8 @@ follow Leibniz, and everything else is differentiated by `jax.jvp`.
 from __future__ import annotations
 
 import functools
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +20,15 @@ import numpy as np
 import scipy.special
 
 from .errors import ModelError
+from .surroundings import surroundings
+from .traces import trace
 
 JOINT = "joint"  # linear in all operands together: add, concatenate, sum
 EACH = "each"  # linear in each operand, the others held: multiply, matmul, cross
+
+MOST_REMEMBERED = 10_000
+"""Shapes and derivatives of functions: more than any model has. A function of the user that is another one
+in each trace must not be kept for ever."""
 
 # Arguments that only say how a linear function is arranged. With any other keyword (np.sum has an
 # `initial` value, np.diff a `prepend`) a function counts as not linear, which is always safe.
@@ -39,7 +47,8 @@ class Primitive:
     With more than `most_positional` positional arguments a function counts as not linear either.
     `sequence` says that the first argument is a sequence of arrays. `elementwise` functions map each
     element alone, with numpy's broadcasting. `derivative_of` is set on directional derivatives: the
-    primitive and the signature that were differentiated.
+    primitive and the signature that were differentiated, with `active` as its moving arguments. A function
+    of the user is `traced` anew by each call in an equation; `use` says which call a trace was made for.
     """
 
     name: str
@@ -50,6 +59,9 @@ class Primitive:
     most_positional: int = 3
     elementwise: bool = False
     derivative_of: tuple[Primitive, Signature] | None = None
+    active: tuple[bool, ...] = ()
+    traced: bool = False
+    use: FunctionUse | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -179,7 +191,65 @@ def positional(count: int) -> Signature:
     return Signature(tree, tuple(leaves))
 
 
-@functools.cache
+@dataclass(frozen=True, eq=False)
+class FunctionUse:
+    """A call of a function of the user: how it is written, and for arguments of which shapes."""
+
+    function: Primitive
+    signature: Signature
+    arguments: tuple[tuple[tuple[int, ...], str], ...]
+
+    def traced_now(self) -> Primitive:
+        """What the function does now: the same primitive as long as that has not changed."""
+        read = surroundings(self.function.evaluate)
+        known = _last.get((self.function, self.signature, self.arguments)) if read is not None else None
+        if known is not None and known[0] == read:
+            return known[1]
+        found = trace(self._of_arrays, *(jax.ShapeDtypeStruct(s, np.dtype(d)) for s, d in self.arguments))
+        key = (self.function, self.signature, self.arguments, found.digest)
+        primitive = _traced.get(key)
+        if primitive is None:
+            signature = self.signature
+
+            def evaluate(*args: Any, **kwargs: Any) -> Any:
+                leaves = jax.tree_util.tree_leaves((args, kwargs))
+                return found(
+                    *(v for v, mark in zip(leaves, signature.leaves, strict=True) if mark is DYNAMIC)
+                )
+
+            primitive = _traced[key] = Primitive(self.function.name, evaluate, use=self)
+        if read is not None:
+            _remember((self.function, self.signature, self.arguments), (read, primitive))
+        return primitive
+
+    def _of_arrays(self, *dynamic: Any) -> Any:
+        args, kwargs = self.signature.bind(dynamic)
+        return self.function.evaluate(*args, **kwargs)
+
+
+_traced: weakref.WeakValueDictionary[tuple, Primitive] = weakref.WeakValueDictionary()
+_last: OrderedDict[tuple, tuple[Any, Primitive]] = OrderedDict()
+
+
+def _remember(key: tuple, found: tuple[Any, Primitive]) -> None:
+    _last[key] = found
+    _last.move_to_end(key)
+    if len(_last) > MOST_REMEMBERED:
+        _last.popitem(last=False)
+
+
+def renewed(primitive: Primitive) -> Primitive:
+    """The primitive with functions of the user as they are now, itself if nothing has changed."""
+    if primitive.use is not None:
+        return primitive.use.traced_now()
+    if primitive.derivative_of is None:
+        return primitive
+    base, signature = primitive.derivative_of
+    now = renewed(base)
+    return primitive if now is base else jvp_of(now, signature, primitive.active)
+
+
+@functools.lru_cache(MOST_REMEMBERED)
 def jvp_of(primitive: Primitive, signature: Signature, active: tuple[bool, ...]) -> Primitive:
     """The primitive that evaluates the directional derivative of another.
 
@@ -207,10 +277,11 @@ def jvp_of(primitive: Primitive, signature: Signature, active: tuple[bool, ...])
         linear=tangent_places,
         elementwise=primitive.elementwise,
         derivative_of=(primitive, signature),
+        active=active,
     )
 
 
-@functools.cache
+@functools.lru_cache(MOST_REMEMBERED)
 def result_shapes(
     primitive: Primitive, signature: Signature, arguments: tuple[tuple[tuple[int, ...], str], ...]
 ) -> tuple[Any, tuple[tuple[tuple[int, ...], str], ...]]:

@@ -17,7 +17,7 @@ from .arrays.index1 import Slot
 from .arrays.structure import Integers
 from .arrays.transform import Transformation
 from .index1_functions import Index1Functions
-from .signals import Signals
+from .signals import Signals, held_time
 from .solvers import Problem
 from .solvers.compile_options import quick_jit
 from .structure import ModelStructure
@@ -99,6 +99,7 @@ def make_program(
     layout = make_layout(result, functions)
 
     def residual(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        t = held_time(t, arguments.signals)
         u = signals.values(t, arguments.signals, functions.input_order)
         return functions.residual(t, x, xdot, arguments.p, u)
 

@@ -1,11 +1,13 @@
 """One simulation: start, integrate from stop to stop, and what came out of it.
 
-The integration stops where a table of an input jumps or has a kink, and starts anew behind it: at a jump
-with the impulse equations, so that what has to jump does, at a kink with the same x.
+The integration stops where an input, or a function of time in an equation, jumps or has a kink (`stops`),
+and starts anew behind it: at a jump with the impulse equations, so that what has to jump does, at a kink
+with the same x.
 """
 
 from __future__ import annotations
 
+import itertools
 import time as clock
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +17,14 @@ import numpy as np
 from .arrays.index1 import Slot
 from .errors import SimulationError
 from .failures import failure_text
+from .lost_impulses import check_impulses
 from .outputs import Outputs, Piece
 from .program import Arguments, Program
 from .row_names import x_name
 from .run_statistics import Certificate
-from .signals import NO_STOP, Signals
 from .solvers import Solution, Statistics, Status, consistent_xdot, impulse_start, solve
 from .start_problem import StartPoint
+from .stops import Plan, Stretch
 
 PROGRESS_AFTER = 1.0
 """Seconds without a progress bar: short runs need none."""
@@ -57,30 +60,41 @@ class Run:
 
 
 def integrate(
-    program: Program, signals: Signals, arguments: Arguments, start: StartPoint, options: RunOptions
+    program: Program, arguments: Arguments, start: StartPoint, options: RunOptions, plan: Plan
 ) -> Run:
     """Go from stop to stop, and keep what is wanted on the way."""
     began = clock.perf_counter()
-    stops = np.append(np.union1d(signals.jumps, signals.kinks), options.stop)
-    t, x, xdot = options.start, start.x, start.xdot
+    x, xdot = start.x, start.xdot
     pieces: list[Piece] = []
     works: list[Statistics] = []
     status, message, linear_solver = Status.SUCCESS, "", ""
-    for stop in stops.tolist():
-        last = stop == options.stop
-        own = _until(arguments, NO_STOP if last else stop)
-        if t > options.start:
+    steps = 0
+    for number, stretch in enumerate(plan.stretches):
+        own = _within(arguments, stretch)
+        if number:
             try:
-                x, xdot = _restart(program, t, x, own, t in signals.jumps)
+                check_impulses(program, plan.stretches[number - 1], stretch, x, xdot, arguments)
+                x, xdot = _restart(program, stretch, x, own)
             except KeyboardInterrupt:  # what was computed before is kept
-                status, message = Status.INTERRUPTED, _interrupted(t)
+                status, message = Status.INTERRUPTED, _interrupted(stretch.begin)
                 break
-        wanted = options.times[
-            (options.times >= t) & ((options.times <= stop) if last else options.times < stop)
-        ]
-        left = options.max_steps - sum(work.steps + work.rejected for work in works)
-        solution = _solve(program, signals, own, t, stop, x, xdot, wanted, max(1, left), options)
+            except SimulationError as error:  # what was computed before is part of the error
+                status, message = Status.INCONSISTENT, str(error)
+                break
+        first = np.searchsorted(options.times, stretch.begin)
+        last = np.searchsorted(options.times, stretch.end, side="right")
+        wanted = options.times[first:last]
+        if (
+            stretch.end <= stretch.begin
+        ):  # a single time, before a jump at the start or after one at the end
+            same = (np.repeat(vector[None], len(wanted), axis=0) for vector in (x, xdot))
+            pieces.append(Piece(wanted, *same, np.zeros(len(wanted)), own))
+            continue
+        solution = _solve(
+            program, stretch, own, x, xdot, wanted, max(1, options.max_steps - steps), options
+        )
         works.append(solution.statistics)
+        steps += solution.statistics.steps + solution.statistics.rejected
         if len(wanted):
             slack = np.divide(1.0, solution.step, np.zeros_like(solution.step), where=solution.step > 0)
             pieces.append(Piece(solution.t, solution.x, solution.xdot, slack, own))
@@ -88,14 +102,18 @@ def integrate(
         if status.failed:
             message = failure_text(program, own, solution, options.rtol, options.atol)
             break
-        t, x, xdot = stop, solution.x_last, solution.xdot_last
+        x, xdot = solution.x_last, solution.xdot_last
     multipliers = _multipliers(program, pieces)
     seconds = clock.perf_counter() - began
-    return Run(pieces, status, message or status.advice, _total(works), linear_solver, multipliers, seconds)
+    joined = [_joined(pieces, arguments)]
+    return Run(joined, status, message or status.advice, _total(works), linear_solver, multipliers, seconds)
 
 
-def evaluate_only(program: Program, arguments: Arguments, options: RunOptions) -> Run:
+def evaluate_only(program: Program, arguments: Arguments, options: RunOptions, plan: Plan) -> Run:
     """A model in which everything is assigned from parameters, inputs and time: nothing to integrate."""
+    none = np.zeros(0)
+    for left, right in itertools.pairwise(plan.stretches):
+        check_impulses(program, left, right, none, none, arguments)
     empty = np.zeros((len(options.times), 0))
     pieces = [Piece(options.times, empty, empty, np.zeros(len(empty)), arguments)]
     return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), "none is needed", {}, 0.0)
@@ -105,16 +123,25 @@ def _interrupted(t: float) -> str:
     return f"The simulation stopped at time {t:.6g}. {Status.INTERRUPTED.advice}"
 
 
-def _until(arguments: Arguments, stop: float) -> Arguments:
-    return arguments._replace(signals=arguments.signals._replace(stop=np.float64(stop)))
+def _within(arguments: Arguments, stretch: Stretch) -> Arguments:
+    first, last = np.float64(stretch.first), np.float64(stretch.last)
+    return arguments._replace(signals=arguments.signals._replace(first=first, last=last))
+
+
+def _joined(pieces: list[Piece], arguments: Arguments) -> Piece:
+    """All pieces as one: where equations were evaluated at held times, they are so again."""
+    if not pieces:
+        return Piece(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0), arguments)
+    names = ("t", "x", "xdot", "slack")
+    vectors = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in names)
+    held = [np.clip(p.t, p.arguments.signals.first, p.arguments.signals.last) for p in pieces]
+    return Piece(*vectors, arguments, np.concatenate(held))
 
 
 def _solve(
     program: Program,
-    signals: Signals,
+    stretch: Stretch,
     arguments: Arguments,
-    t: float,
-    stop: float,
     x: np.ndarray,
     xdot: np.ndarray,
     wanted: np.ndarray,
@@ -123,32 +150,30 @@ def _solve(
 ) -> Solution:
     return solve(
         program.problem,
-        t,
-        stop,
+        stretch.begin,
+        stretch.end,
         x,
         xdot,
         arguments,
         rtol=options.rtol,
         atol=options.atol,
-        times=wanted if len(wanted) else np.array([stop]),
+        times=wanted if len(wanted) else np.array([stretch.end]),
         max_steps=max_steps,
-        max_step=signals.longest_step,
+        max_step=stretch.longest_step,
         linear_solver=options.linear_solver,
         progress=PROGRESS_AFTER if options.progress else False,
     )
 
 
 def _restart(
-    program: Program, t: float, x: np.ndarray, arguments: Arguments, jump: bool
+    program: Program, stretch: Stretch, x: np.ndarray, arguments: Arguments
 ) -> tuple[np.ndarray, np.ndarray]:
-    if jump:
-        found = impulse_start(program.problem, t, x, arguments)
-    else:
-        found = consistent_xdot(program.problem, t, x, arguments)
+    restart = impulse_start if stretch.starts_with == "jump" else consistent_xdot
+    found = restart(program.problem, stretch.begin, x, arguments)
     if not found.success:
         raise SimulationError(
-            f"No values were found with which to go on at time {t:g}, where an input has a "
-            f"{'jump' if jump else 'kink'}. {found.message}"
+            f"No values were found with which to go on at time {stretch.begin:.9g}, where "
+            f"{stretch.cause or 'the integration was started anew'}. {found.message}"
         )
     return found.x, found.xdot
 

@@ -49,27 +49,24 @@ def translate(
         raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')
     check_process()
     with Interruptible("The translation"):
-        flat, translation = _translated(model, tearing, check)
+        flat = model if isinstance(model, FlatModel) else _elaborated(model)
+        translation = _known_translation(flat, tearing, check)
     for text in translation.result.simplified.warnings():
         warnings.warn(text, ModelWarning, stacklevel=2)
-    return CompiledModel(flat, translation)
+    return CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
 
 
-def _translated(
-    model: Model | FlatModel, tearing: bool | str, check: bool
-) -> tuple[FlatModel, Translation]:
-    flat = model if isinstance(model, FlatModel) else _elaborated(model)
+def _known_translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translation:
     key, alive = fingerprint(flat)
     key = (key, tearing)
     if key in _kept and not check:
         _kept.move_to_end(key)
-        translation = _kept[key][0]
-    else:
-        translation = _translation(flat, tearing, check)
-        _kept[key] = translation, alive
-        if len(_kept) > MOST_KEPT:
-            _kept.popitem(last=False)
-    return flat, translation
+        return _kept[key][0]
+    translation = _translation(flat, tearing, check)
+    _kept[key] = translation, alive
+    if len(_kept) > MOST_KEPT:
+        _kept.popitem(last=False)
+    return translation
 
 
 def _elaborated(model: Any) -> FlatModel:

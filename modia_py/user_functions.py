@@ -20,13 +20,16 @@ def function(f: Callable[..., Any]) -> Callable[..., Any]:
     numbers are passed as they are. The function may return an array or a tuple, list or dict of them.
     Outside of equations it is the function itself.
 
+    What the function reads from its surroundings may change: each `translate` and `simulate` looks at what
+    the function does then, and compiles anew if it does something else.
+
     >>> import jax.numpy as jnp
     >>> from modia_py import Var, Model, function
     >>> @function
     ... def polar(x, y):
     ...     return jnp.hypot(x, y), jnp.arctan2(y, x)
     """
-    primitive = Primitive(getattr(f, "__name__", "function"), f)
+    primitive = Primitive(getattr(f, "__name__", "function"), f, traced=True)
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
