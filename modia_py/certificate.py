@@ -256,7 +256,6 @@ def _some_rows(pieces: list[Piece], chosen: np.ndarray) -> list[Piece]:
     parts, first = [], 0
     for piece in pieces:
         own = chosen[(chosen >= first) & (chosen < first + len(piece.t))] - first
-        vectors = (part[own] for part in (piece.t, piece.x, piece.xdot, piece.slack))
-        parts.append(Piece(*vectors, piece.arguments, piece.seen[own]))
+        parts.append(piece.rows(own))
         first += len(piece.t)
     return parts

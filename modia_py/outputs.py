@@ -41,6 +41,11 @@ class Piece:
     def seen(self) -> np.ndarray:
         return self.t if self.seen_times is None else self.seen_times
 
+    def rows(self, chosen: np.ndarray) -> Piece:
+        """Some of the times."""
+        t, x, xdot, slack = (part[chosen] for part in (self.t, self.x, self.xdot, self.slack))
+        return Piece(t, x, xdot, slack, self.arguments, self.seen[chosen])
+
 
 class Outputs:
     """Values of the variables and inputs of a model at the output times."""

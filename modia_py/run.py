@@ -87,8 +87,8 @@ def integrate(
         if (
             stretch.end <= stretch.begin
         ):  # a single time, before a jump at the start or after one at the end
-            same = (np.repeat(vector[None], len(wanted), axis=0) for vector in (x, xdot))
-            pieces.append(Piece(wanted, *same, np.zeros(len(wanted)), own))
+            same_x, same_xdot = (np.repeat(vector[None], len(wanted), axis=0) for vector in (x, xdot))
+            pieces.append(Piece(wanted, same_x, same_xdot, np.zeros(len(wanted)), own))
             continue
         solution = _solve(
             program, stretch, own, x, xdot, wanted, max(1, options.max_steps - steps), options
@@ -133,9 +133,9 @@ def _joined(pieces: list[Piece], arguments: Arguments) -> Piece:
     if not pieces:
         return Piece(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0), arguments)
     names = ("t", "x", "xdot", "slack")
-    vectors = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in names)
+    t, x, xdot, slack = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in names)
     held = [np.clip(p.t, p.arguments.signals.first, p.arguments.signals.last) for p in pieces]
-    return Piece(*vectors, arguments, np.concatenate(held))
+    return Piece(t, x, xdot, slack, arguments, np.concatenate(held))
 
 
 def _solve(
