@@ -81,7 +81,8 @@ def integrate(
         if (
             stretch.end <= stretch.begin
         ):  # a single time, before a jump at the start or after one at the end
-            pieces.append(Piece(wanted, *(np.repeat(v[None], len(wanted), axis=0) for v in (x, xdot)), own))
+            rows = len(wanted)
+            pieces.append(Piece(wanted, np.tile(x, (rows, 1)), np.tile(xdot, (rows, 1)), own))
             continue
         solution = _solve(
             program, stretch, own, x, xdot, wanted, max(1, options.max_steps - steps), options
