@@ -135,7 +135,7 @@ class Watch:
             out = self.compare(padded, data, sizes, np.float64(least), np.bool_(strict))
             changed, here, found, maxima = map(np.asarray, out)
             pairs = len(chosen) - 1
-            by_level = here[:pairs].any(axis=2)
+            by_level = np.asarray(here[:pairs].any(axis=2))
             bent = BENT * by_level[:, 1:].any(axis=1)
             suspect.append(bent + JUMPED * by_level[:, 0] + SWITCHED * changed[:pairs])
             if strict:

@@ -84,11 +84,12 @@ def integrate(
         first = np.searchsorted(options.times, stretch.begin)
         last = np.searchsorted(options.times, stretch.end, side="right")
         wanted = options.times[first:last]
-        if (
-            stretch.end <= stretch.begin
-        ):  # a single time, before a jump at the start or after one at the end
-            same_x, same_xdot = (np.repeat(vector[None], len(wanted), axis=0) for vector in (x, xdot))
-            pieces.append(Piece(wanted, same_x, same_xdot, np.zeros(len(wanted)), own))
+        # A single time: before a jump at the start, or after one at the end.
+        if stretch.end <= stretch.begin:
+            rows = len(wanted)
+            pieces.append(
+                Piece(wanted, np.tile(x, (rows, 1)), np.tile(xdot, (rows, 1)), np.zeros(rows), own)
+            )
             continue
         solution = _solve(
             program, stretch, own, x, xdot, wanted, max(1, options.max_steps - steps), options

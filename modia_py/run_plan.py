@@ -143,12 +143,11 @@ def _found_stops(found: Search, names: _Components) -> list[Stop]:
     for one in found.breaks:
         if one.component not in texts:
             signal = names.signal(one.component)
-            is_input = signal is not None
             texts[one.component] = (
-                (f"the input {signal.entry.name}", None, 0) if is_input else names.part(one.component)
+                names.part(one.component) if signal is None else (f"the input {signal.entry.name}", None, 0)
             )
         what, equation, differentiated = texts[one.component]
-        if differentiated:
+        if equation is not None and differentiated:
             where = f"`{equation}` ({equation.equation.source})"
             check_written_derivatives(what, one.after, one.order, differentiated, where)
         else:

@@ -79,7 +79,7 @@ class TimeExpressions:
     def values(self, t: Any, signals: Signals, data: Data, rows: Any) -> Any:
         """All parts at a time, group after group."""
         needs_inputs = any(slot.kind == "input" for g in self.groups for slot in g.template.slots)
-        u = signals.values(t, data, self.input_order) if needs_inputs else None
+        u: Any = signals.values(t, data, self.input_order) if needs_inputs else None
         parts = []
         for group, own in zip(self.groups, rows, strict=True):
 
