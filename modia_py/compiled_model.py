@@ -15,6 +15,7 @@ from .impulse import impulsive_start
 from .initialization import consistent_start, fully_assigned_start
 from .interruptions import Interruptible, check_process
 from .linearize import Linearization, linear_model
+from .nominal_values import below_tolerance, nominal_of_x
 from .outputs import Outputs
 from .parameters import ParameterValues
 from .program import Arguments, Program
@@ -26,7 +27,7 @@ from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
 from .solvers import Status, consistent_xdot
 from .start_problem import StartPoint, StartProblem
-from .start_values import resolve_variable, start_values
+from .start_values import StartValues, resolve_variable, start_values
 from .structure_plot import structure_figure
 from .transformed_equations import equations_text
 from .translation import Translation
@@ -42,6 +43,7 @@ class CompiledModel:
     def __init__(self, flat: FlatModel, translation: Translation):
         self.flat, self.translation = flat, translation
         self._values = ParameterValues(flat)
+        self._has_nominal = any(variable.symbol.nominal is not None for variable in flat.variables)
 
     @property
     def name(self) -> str:
@@ -121,13 +123,20 @@ class CompiledModel:
             program = self.translation.program(signals)
             arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
             point = self._start(program, signals, arguments, asked.init, options.start, asked.start)
-        if isinstance(asked.atol, Mapping):
-            options = replace(options, atol=self._atol_of_x(asked.atol, options.rtol, program))
+        if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
+            options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation() as integrating:
             if program.functions.size:
                 run = integrate(program, signals, arguments, point, options)
             else:
                 run = evaluate_only(program, arguments, options)
+
+        def init() -> StartValues:
+            return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
+
+        point = replace(
+            point, notes=(*point.notes, *below_tolerance(self.flat, program, run.pieces, options, init))
+        )
         compiling = initializing.compiling + integrating.compiling
         self.translation.note_run(run.linear_solver, compiling)
         seconds = {
@@ -139,8 +148,8 @@ class CompiledModel:
         return run, program, arguments, point, seconds
 
     def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
-        """Absolute tolerances given by name, as one for each element of x."""
-        vector = np.full(max(1, program.functions.size), ATOL * rtol)
+        """One absolute tolerance for each element of x: given by name, or from nominal values."""
+        vector = ATOL * rtol * nominal_of_x(self.flat, program)
         for name, value in atol.items():
             places, _ = self._places(program, name)
             in_x = program.layout.x_of_place[places]
