@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sparse
-from scipy.sparse.csgraph import maximum_bipartite_matching
+from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching
 
 from .contradictions import CONTRADICTS, resolve_contradictions
 from .errors import SimulationError
@@ -61,14 +61,23 @@ def _from_given_x(start: StartProblem) -> StartPoint | None:
 
 
 def _missing(start: StartProblem, system: NearestSystem) -> list[str]:
-    """Elements of x that neither `init` values nor equations determine."""
-    row, column, shape = system.pattern
+    """Elements of x that neither `init` values nor equations determine.
+
+    Those are in the part of the system with more unknowns than rows (Dulmage and Mendelsohn): which of them
+    a matching leaves over is chance. It may be a derivative, whose row then determines the state.
+    """
+    row, column, (m, n) = system.pattern
     free = ~start.fixed
     kept = free[column]
-    entries = sparse.csr_array((np.ones(int(kept.sum())), (row[kept], column[kept])), shape=shape)
-    matched = maximum_bipartite_matching(entries, perm_type="row")  # the row of each column
-    undetermined = np.flatnonzero((matched < 0) & free)
-    return guesses_text(start, undetermined[undetermined < start.n])
+    row, column = row[kept], column[kept]
+    entries = sparse.csr_array((np.ones(len(row)), (row, column)), shape=(m, n))
+    row_of = maximum_bipartite_matching(entries, perm_type="row")
+    left, matched, root = np.flatnonzero((row_of < 0) & free), np.flatnonzero(row_of >= 0), m + n
+    tail = np.concatenate([np.full(len(left), root), m + column, row_of[matched]])
+    head = np.concatenate([m + left, row, m + matched])
+    paths = sparse.csr_array((np.ones(len(tail)), (tail, head)), shape=(root + 1, root + 1))
+    reached = np.sort(breadth_first_order(paths, root, return_predecessors=False)) - m
+    return guesses_text(start, reached[(reached >= 0) & (reached < start.n)])
 
 
 def fully_assigned_start(start: StartProblem) -> StartPoint:

@@ -238,3 +238,20 @@ def test_nominal_values_by_name_are_checked():
         Circuit(**{"r.R.nominal": 1.0})
     with pytest.raises(ModelError, match="positive number"):
         Circuit(c={"u": {"nominal": -1.0}})
+
+
+# What starts from a guess is named.
+
+
+def test_a_free_state_beside_an_algebraic_element_of_its_vector():
+    class Mixed(Model):
+        x = Var(2, guess=[0.5, 0.5])
+
+        def equations(self):
+            x = self.x
+            return [der(x[0]) == -x[0], 3 * x[1] + np.sin(x[1]) == 1]
+
+    result = simulate(Mixed(), 1.0)
+    assert result.notes == ("no `init` determines the start of: x[0] = 0.5 (guess)",)
+    np.testing.assert_allclose(result["x"][0], [0.5, 0.25065411])
+    assert simulate(Mixed(x=result["x"][0]), 1.0).notes == ()
