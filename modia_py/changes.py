@@ -1,4 +1,7 @@
-"""Overriding parameters and start values by name: `Ladder(**{"r.R": 2.0})`, `Ladder(r={"R": 2.0})`."""
+"""Overriding parameters and start values by name: `Ladder(**{"r.R": 2.0})`, `Ladder(r={"R": 2.0})`.
+
+`Ladder(**{"c.u.nominal": 1e-3})` sets the nominal value of a variable.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,18 @@ from .indexing import Shape
 from .source import user_source
 from .symbols import Symbol
 
+NOMINAL = "nominal"
+
 
 def apply_changes(component: Component, changes: dict[str, Any]) -> None:
     """Set what `changes` names, here and in the components below. Outer changes come last and win."""
     lead = () if component._count is None else (component._count,)
     for path, value in _dotted(changes):
-        symbol, around = _find(component, path, lead)
-        symbol.change(value, around)
+        symbol, around, is_nominal = _find(component, path, lead)
+        if is_nominal:
+            symbol.set_nominal(value, around)
+        else:
+            symbol.change(value, around)
 
 
 def _dotted(changes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -31,10 +39,14 @@ def _dotted(changes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield path, value
 
 
-def _find(component: Component, path: str, lead: Shape) -> tuple[Symbol, Shape]:
-    """The symbol of a dotted path, and the lengths of the component arrays around it."""
+def _find(component: Component, path: str, lead: Shape) -> tuple[Symbol, Shape, bool]:
+    """The symbol of a dotted path, the lengths of the component arrays around it, and whether its nominal
+    value is meant."""
     found: Any = component
-    for name in path.split("."):
+    names = path.split(".")
+    for position, name in enumerate(names, start=1):
+        if isinstance(found, Symbol) and name == NOMINAL and position == len(names):
+            return found, lead, True
         children = dict(found._children()) if isinstance(found, Component) else {}
         if name not in children:
             raise ModelError(
@@ -52,7 +64,7 @@ def _find(component: Component, path: str, lead: Shape) -> tuple[Symbol, Shape]:
             f"'{path}' is a {type(found).__name__} of {type(component).__name__}, not a parameter or "
             f"variable ({user_source()}).{hint}"
         )
-    return found, lead
+    return found, lead, False
 
 
 def all_names(component: Component) -> Iterator[str]:

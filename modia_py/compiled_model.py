@@ -17,6 +17,7 @@ from .impulse import impulsive_start
 from .initialization import consistent_start, fully_assigned_start
 from .interruptions import Interruptible, check_process
 from .linearize import Linearization, linear_model
+from .nominal_values import below_tolerance, nominal_of_x
 from .outputs import Outputs
 from .parameters import ParameterValues
 from .polished_output import polished
@@ -30,7 +31,7 @@ from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
 from .solvers import Status, consistent_xdot
 from .start_problem import StartPoint, StartProblem, slow_start_report
-from .start_values import resolve_variable, start_values
+from .start_values import StartValues, resolve_variable, start_values
 from .structure_plot import structure_figure
 from .transformed_equations import equations_text
 from .translation import Translation
@@ -52,6 +53,7 @@ class CompiledModel:
     def _use(self, flat: FlatModel, translation: Translation) -> None:
         self.flat, self.translation = flat, translation
         self._values = ParameterValues(flat)
+        self._has_nominal = any(variable.symbol.nominal is not None for variable in flat.variables)
         self._functions = functions_of(flat)
 
     def _renew(self) -> None:
@@ -143,9 +145,8 @@ class CompiledModel:
             plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
             point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
-            point = replace(point, notes=point.notes + plan.notes)
-        if isinstance(asked.atol, Mapping):
-            options = replace(options, atol=self._atol_of_x(asked.atol, options.rtol, program))
+        if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
+            options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation() as integrating:
             if program.functions.size:
                 run = integrate(program, arguments, point, options, plan)
@@ -153,6 +154,12 @@ class CompiledModel:
                 run = evaluate_only(program, arguments, options, plan)
         with watch_compilation() as checking:
             run = self._certified(program, run, options)
+
+        def init() -> StartValues:
+            return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
+
+        small = below_tolerance(self.flat, program, run.pieces, options, init)
+        point = replace(point, notes=(*point.notes, *plan.notes, *small))
         compiling = initializing.compiling + integrating.compiling + checking.compiling
         self.translation.note_run(run.linear_solver, compiling)
         seconds = {
@@ -190,8 +197,8 @@ class CompiledModel:
         return Tolerances(options.rtol, atol)
 
     def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
-        """Absolute tolerances given by name, as one for each element of x."""
-        vector = np.full(max(1, program.functions.size), ATOL * rtol)
+        """One absolute tolerance for each element of x: given by name, or from nominal values."""
+        vector = ATOL * rtol * nominal_of_x(self.flat, program)
         for name, value in atol.items():
             places, _ = self._places(program, name)
             in_x = program.layout.x_of_place[places]

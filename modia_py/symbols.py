@@ -79,6 +79,9 @@ class Var(Declaration):
         The value at the start, fixed. A number, an array, or an expression of parameters.
     guess
         Only where to look for the value at the start.
+    nominal
+        Its usual size, a positive number or one for each element. Errors are measured against it where
+        the variable itself is near zero.
     """
 
     kind = "variable"
@@ -90,11 +93,12 @@ class Var(Declaration):
         *,
         init: Any = None,
         guess: Any = None,
+        nominal: Any = None,
         unit: str | None = None,
         doc: str | None = None,
     ):
         super().__init__(shape, unit, doc)
-        self.init, self.guess = init, guess
+        self.init, self.guess, self.nominal = init, guess, nominal
 
 
 class Flow(Var):
@@ -151,11 +155,13 @@ class Symbol:
         self.value: Any = None
         self.init: Any = None
         self.guess: Any = None
+        self.nominal: np.ndarray | None = None
         if isinstance(declaration, Par):
             self.set_value(declaration.value)
         elif isinstance(declaration, Var):
             self.init = self._start_value(declaration.init, "init", ())
             self.guess = self._start_value(declaration.guess, "guess", ())
+            self.set_nominal(declaration.nominal, ())
 
     def segments(self) -> list[tuple[str, bool]]:
         """The path from the root of the model, and which parts of it are component arrays."""
@@ -179,6 +185,24 @@ class Symbol:
             raise ModelError(
                 f"{self} is an input ({user_source()}): its values are given with the simulation."
             )
+
+    def set_nominal(self, value: Any, lead: Shape) -> None:
+        """Set the usual size of a variable, for all elements and copies or for each."""
+        if self.kind != "variable":
+            raise ModelError(
+                f"{self} is no variable ({user_source()}): only variables have a nominal value."
+            )
+        if isinstance(value, Expr):
+            raise ModelError(
+                f"The nominal value of {self} is the expression `{value}` ({user_source()}): give a number."
+            )
+        value = self._start_value(value, "nominal value", lead)
+        if value is not None and not np.all(value > 0):
+            raise ModelError(
+                f"The nominal value of {self} is {value.tolist()} ({user_source()}): it is the usual size "
+                f"of the variable, a positive number."
+            )
+        self.nominal = value
 
     def set_value(self, value: Any, lead: Shape = ()) -> None:
         """Set a parameter, for all copies or, with leading axes, for each copy."""

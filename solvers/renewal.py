@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from .formula import Formula
 from .jacobian import Gather, matrix_and_probe
-from .linear import GOOD_ENOUGH, Factors, LinearSolver, probe_error
+from .linear import GOOD_ENOUGH, Factors, LinearSolver, balanced_probe, probe_error
 from .problem import Problem
 from .rounding import Rounding, is_far_away, keep_the_larger, not_looked, rounding_level
 from .state import Settings, error_weights
@@ -64,6 +64,12 @@ def new_matrix(
     finite = jnp.all(jnp.isfinite(values))
     factors = method.solver.factor(tables.solver, values, factors)
     error = probe_error(method.solver, tables.solver, factors, probe)
+
+    def ask_again() -> jax.Array:
+        probe = balanced_probe(tables.gather, values, method.problem.size)
+        return probe_error(method.solver, tables.solver, factors, probe)
+
+    error = jax.lax.cond(error <= GOOD_ENOUGH, lambda: error, ask_again)
 
     def look() -> Rounding:
         new = rounding_level(
