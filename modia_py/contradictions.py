@@ -28,7 +28,11 @@ def resolve_contradictions(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The start with all `init` values as soft rows, if they agree but for rounding, and a note; else an
     error."""
-    relaxed = _Relaxed(start)
+    if not len(start.init) and not start.init.flat.initial_equations:  # nothing can give way
+        if failed.satisfied:
+            return failed.z, ()
+        raise cannot_start(start, failed, tried, effort)
+    relaxed = _Relaxed(start, tried)
     everything = np.ones(len(start.init), bool)
     found = relaxed.solve(everything)
     if not relaxed.equations_hold(found):
@@ -54,9 +58,10 @@ def _moves_text(init: StartValues, off: np.ndarray) -> tuple[str, ...]:
 class _Relaxed:
     """The initial problem with all `init` values as soft rows, any of which can be left out."""
 
-    def __init__(self, start: StartProblem):
+    def __init__(self, start: StartProblem, tried: StartSystem):
         self.start = start
-        self.system = (start.of_values if start.only_values else start.of_values_and_slopes)(start.init)
+        alone = tried.unknowns == start.n
+        self.system = (start.of_values if alone else start.of_values_and_slopes)(start.init)
         self.effort = start.effort(self.system)
         first, m = self.system.first, self.system.rows
         self.fixed = np.zeros(2 * start.n, bool)
