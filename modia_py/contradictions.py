@@ -95,10 +95,10 @@ class _Relaxed:
         found = self.solve(kept)
         return self.any_violated(found) or not self.equations_hold(found)
 
-    def smallest(self, violated: np.ndarray) -> np.ndarray:
-        """A set of contradictory values of which none can be left out."""
+    def smallest(self, violated: np.ndarray, off: np.ndarray) -> np.ndarray:
+        """A set of contradictory values of which none can be left out; those that are off most stay."""
         kept = np.ones(len(self.start.init), bool)
-        waiting = [np.flatnonzero(kept)]
+        waiting = [np.argsort(off, kind="stable")]
         tried = 0
         while (
             waiting and tried < MOST_TRIED and self.effort.left
@@ -117,7 +117,7 @@ class _Relaxed:
 
     def text(self, found: NearestRoot, violated: np.ndarray) -> str:
         start = self.start
-        chosen = self.smallest(violated)
+        chosen = self.smallest(violated, found.relative[self.is_init])
         lines = []
         for k in chosen[:LISTED].tolist():
             lines.append(f"    {start.init.label(k)} = {start.init.value[k]:g}")

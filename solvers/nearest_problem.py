@@ -123,7 +123,7 @@ class NearestProblem:
         """How much each row changes, at most, by one unit of one free unknown."""
         row, _, value = self._free_entries(slopes)
         scale = np.zeros(slopes.shape[0])
-        np.maximum.at(scale, row, np.abs(value))
+        np.maximum.at(scale, row, np.where(np.isfinite(value), np.abs(value), 0.0))
         return np.where(np.isfinite(scale) & (scale > 1e-290), scale, 1.0)
 
     def step(
@@ -163,12 +163,14 @@ class NearestProblem:
             shape=(k + rows, k + rows),
         )
         solve = _factored(block)
-        solution = None if solve is None else solve(np.concatenate([np.zeros(k), right]))
-        for _ in range(0 if solve is None or np.all(hard) else REFINEMENTS):
+        if solve is None:
+            return None, multipliers
+        solution = solve(np.concatenate([np.zeros(k), right]))
+        for _ in range(0 if np.all(hard) else REFINEMENTS):
             # Multipliers of soft rows that contradict are large: E nu of hard rows must not stay.
             compensated = right - np.where(hard, softness * solution[k:], 0.0)
             solution = solve(np.concatenate([np.zeros(k), compensated]))
-        if solution is None or not np.all(np.isfinite(solution)):
+        if not np.all(np.isfinite(solution)):
             return None, multipliers
         delta[self.free] = self.unit[self.free] * solution[:k]
         multipliers[involved] = solution[k:]
