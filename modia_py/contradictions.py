@@ -75,7 +75,11 @@ class _Relaxed:
         active = np.ones(len(self.is_init), bool)
         active[self.is_init] = kept
         z = self.start.z_guess if kept.all() else self.start.nudged(kept)
-        return self.system.solve(z, self.fixed, soft=self.soft, active=active, effort=self.effort)
+        options = {"soft": self.soft, "active": active, "effort": self.effort}
+        found = self.system.solve(z, self.fixed, **options)
+        if self.equations_hold(found):
+            return found
+        return self.system.solve(z, self.fixed, equal=True, **options)
 
     def equations_hold(self, found: NearestRoot) -> bool:
         return found.finite and not np.any(~self.soft[found.unsatisfied])

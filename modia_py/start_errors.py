@@ -67,16 +67,20 @@ def undefined_values(program: Program, t: float, w: np.ndarray, arguments: Argum
     )
 
 
+class NoStartFound(SimulationError):
+    """Newton's method found nothing: another form of the equations may be easier."""
+
+
 def cannot_start(
     start: StartProblem, found: NearestRoot, system: StartSystem, effort: Effort
-) -> SimulationError:
+) -> NoStartFound:
     """Newton's method did not find a start: the worst equations, and the variables in them."""
     worst = found.unsatisfied[:LISTED]
     lines = [f"    {system.row_text(int(r))}: off by {abs(found.residual[r]):.3g}" for r in worst]
     row, column, _ = system.nearest.pattern
     involved = np.unique(column[np.isin(row, worst)])
     names = dict.fromkeys(_unknown_name(start, int(k), found.z) for k in involved[: 2 * LISTED])
-    return SimulationError(
+    return NoStartFound(
         f"No consistent start was found at time {start.t:g}. The equations that hold least:\n"
         + "\n".join(lines)
         + f"\nVariables in them: {', '.join(names)}.\n{_steep_text(start, found, system)}"

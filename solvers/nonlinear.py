@@ -35,7 +35,7 @@ MAX_ITERATIONS = 300
 """Exponentials far from their solution come down by a factor of e in each iteration, and that is well."""
 SHORTEST_STEP = 2.0**-20
 RELATIVE_ACCURACY = 1e-12
-HOMOTOPY_STEPS = 100
+HOMOTOPY_STEPS, HOMOTOPY_ITERATIONS = 100, 20
 REGULARIZATION = 1e-14
 
 
@@ -154,7 +154,9 @@ def find_root(
     x, reached = _newton(system, x0, target, free, nearest)
     if not reached:
         followed = follow_homotopy(
-            lambda x, target: _newton(system, x, target, free, nearest), x0, system.value(x0)
+            lambda x, target: _newton(system, x, target, free, nearest, HOMOTOPY_ITERATIONS),
+            x0,
+            system.value(x0),
         )
         if followed is not None:
             x, reached = followed, True
@@ -171,11 +173,16 @@ def find_root(
 
 
 def _newton(
-    system: SparseSystem, x: np.ndarray, target: np.ndarray, free: np.ndarray, nearest: bool
+    system: SparseSystem,
+    x: np.ndarray,
+    target: np.ndarray,
+    free: np.ndarray,
+    nearest: bool,
+    iterations: int = MAX_ITERATIONS,
 ) -> tuple[np.ndarray, bool]:
     """Newton with line search for g(x) = target."""
     g = system.value(x) - target
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(iterations):
         if not np.any(g):
             return x, True
         jacobian = system.jacobian(x)

@@ -305,6 +305,52 @@ def test_a_start_that_takes_long_reports_what_it_does():
     assert Effort.for_entries(10).left == 2000
 
 
+def test_a_value_without_a_root_is_named_with_the_nearest_that_has_one():
+    class NoRoot(Model):
+        x = Var(init=1.0)
+        y = Var()
+        u = Var(init=2.0)
+
+        def equations(self):
+            return [der(self.x) == -self.y, self.y**2 + self.x == 0.5, der(self.u) == -self.u]
+
+    with pytest.raises(SimulationError) as caught:
+        start_of(translate(NoRoot()))
+    text = str(caught.value)
+    assert "This `init` value cannot hold at the start:\n    x = 1\n" in text
+    assert "x = 0.5 (off by 0.5)" in text
+    assert "u = 2" not in text
+
+
+class Rectifier(Model):
+    """Four diodes between a source and a capacitor. One voltage is torn: a function with steep steps."""
+
+    u = Var(init=0.0)
+    d = Var(4)
+    i = Var(4)
+    a = Var()
+    b = Var()
+
+    def equations(self):
+        current = (12.0 * np.cos(314 * time) - (self.a - self.b)) / 0.5
+        d, i = self.d, self.i
+        return [
+            i == 1e-12 * (np.exp(np.minimum(d / 0.025, 40.0)) - 1) + d / 1e8,
+            d == np.stack([self.a - self.u, -self.a, -self.b, self.b - self.u]),
+            current == i[0] - i[1],
+            current == i[2] - i[3],
+            1e-3 * der(self.u) == i[0] + i[3] - self.u / 50,
+        ]
+
+
+def test_a_start_that_is_easier_with_the_equations_as_written():
+    _, value = start_of(translate(Rectifier()))
+    i, a, b = value("i"), value("a"), value("b")
+    np.testing.assert_allclose((12.0 - (a - b)) / 0.5, i[0] - i[1], rtol=1e-9)
+    np.testing.assert_allclose((12.0 - (a - b)) / 0.5, i[2] - i[3], rtol=1e-9)
+    assert 20.0 < i[0] < 22.0
+
+
 # Infinite slopes.
 
 
