@@ -13,7 +13,7 @@ from .compile_times import watch_compilation
 from .errors import ModelError, SimulationError, SimulationInterrupted
 from .flat_model import FlatModel
 from .function_renewal import functions_of, with_current_functions
-from .impulse import impulsive_start
+from .impulse import impulsive_start, in_other_form
 from .initialization import consistent_start, fully_assigned_start
 from .interruptions import Interruptible, check_process
 from .linearize import Linearization, linear_model
@@ -30,6 +30,7 @@ from .run_request import ATOL, POINTS, RunRequest, checked_atol
 from .run_statistics import RunStatistics
 from .signals import Signals, make_signals
 from .solvers import Status, consistent_xdot
+from .start_errors import NoStartFound
 from .start_problem import StartPoint, StartProblem, slow_start_report
 from .start_values import StartValues, resolve_variable, start_values
 from .structure_plot import structure_figure
@@ -215,14 +216,40 @@ class CompiledModel:
         how: str,
         report: Callable[[str], None] | None = None,
     ) -> StartPoint:
-        own = program if how == "init" else self.translation.plain().program(signals)
-        where = own.functions.value_map
-        given = start_values(self._values, arguments.p, "init", init, where)
-        guess = start_values(self._values, arguments.p, "guess", None, where)
-        problem = StartProblem(own, given, guess, arguments, t, report)
+        plain = how != "init"
+        own = self.translation.plain().program(signals) if plain else program
+        problem = self._start_problem(own, arguments, init, t, report)
         if not own.functions.size:
             return fully_assigned_start(problem)
-        return consistent_start(problem) if how == "init" else impulsive_start(problem, program)
+        if plain:
+            return impulsive_start(problem, program)
+        try:
+            return consistent_start(problem)
+        except NoStartFound as failure:
+            # Assignments put into each other can make of mild equations a steep one.
+            own = self.translation.plain().program(signals)
+            if own is program:
+                raise
+            try:
+                problem = self._start_problem(own, arguments, init, t, report)
+                found = consistent_start(problem)
+                x, xdot = in_other_form(own, program, problem, found.x, found.xdot)
+            except SimulationError:
+                raise failure from None
+            return StartPoint(x, xdot, found.notes)
+
+    def _start_problem(
+        self,
+        program: Program,
+        arguments: Arguments,
+        init: Mapping[str, Any] | None,
+        t: float,
+        report: Callable[[str], None] | None,
+    ) -> StartProblem:
+        where = program.functions.value_map
+        given = start_values(self._values, arguments.p, "init", init, where)
+        guess = start_values(self._values, arguments.p, "guess", None, where)
+        return StartProblem(program, given, guess, arguments, t, report)
 
     def _result(
         self, program: Program, arguments: Arguments, point: StartPoint, run: Run, seconds: dict[str, float]

@@ -28,7 +28,11 @@ def resolve_contradictions(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The start with all `init` values as soft rows, if they agree but for rounding, and a note; else an
     error."""
-    relaxed = _Relaxed(start)
+    if not len(start.init) and not start.init.flat.initial_equations:  # nothing can give way
+        if failed.satisfied:
+            return failed.z, ()
+        raise cannot_start(start, failed, tried, effort)
+    relaxed = _Relaxed(start, tried)
     everything = np.ones(len(start.init), bool)
     found = relaxed.solve(everything)
     if not relaxed.equations_hold(found):
@@ -54,9 +58,10 @@ def _moves_text(init: StartValues, off: np.ndarray) -> tuple[str, ...]:
 class _Relaxed:
     """The initial problem with all `init` values as soft rows, any of which can be left out."""
 
-    def __init__(self, start: StartProblem):
+    def __init__(self, start: StartProblem, tried: StartSystem):
         self.start = start
-        self.system = (start.of_values if start.only_values else start.of_values_and_slopes)(start.init)
+        alone = tried.unknowns == start.n
+        self.system = (start.of_values if alone else start.of_values_and_slopes)(start.init)
         self.effort = start.effort(self.system)
         first, m = self.system.first, self.system.rows
         self.fixed = np.zeros(2 * start.n, bool)
@@ -70,7 +75,11 @@ class _Relaxed:
         active = np.ones(len(self.is_init), bool)
         active[self.is_init] = kept
         z = self.start.z_guess if kept.all() else self.start.nudged(kept)
-        return self.system.solve(z, self.fixed, soft=self.soft, active=active, effort=self.effort)
+        options = {"soft": self.soft, "active": active, "effort": self.effort}
+        found = self.system.solve(z, self.fixed, **options)
+        if self.equations_hold(found):
+            return found
+        return self.system.solve(z, self.fixed, equal=True, **options)
 
     def equations_hold(self, found: NearestRoot) -> bool:
         return found.finite and not np.any(~self.soft[found.unsatisfied])
@@ -90,10 +99,10 @@ class _Relaxed:
         found = self.solve(kept)
         return self.any_violated(found) or not self.equations_hold(found)
 
-    def smallest(self, violated: np.ndarray) -> np.ndarray:
-        """A set of contradictory values of which none can be left out."""
+    def smallest(self, violated: np.ndarray, off: np.ndarray) -> np.ndarray:
+        """A set of contradictory values of which none can be left out; those that are off most stay."""
         kept = np.ones(len(self.start.init), bool)
-        waiting = [np.flatnonzero(kept)]
+        waiting = [np.argsort(off, kind="stable")]
         tried = 0
         while (
             waiting and tried < MOST_TRIED and self.effort.left
@@ -112,7 +121,7 @@ class _Relaxed:
 
     def text(self, found: NearestRoot, violated: np.ndarray) -> str:
         start = self.start
-        chosen = self.smallest(violated)
+        chosen = self.smallest(violated, found.relative[self.is_init])
         lines = []
         for k in chosen[:LISTED].tolist():
             lines.append(f"    {start.init.label(k)} = {start.init.value[k]:g}")

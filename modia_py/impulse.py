@@ -31,7 +31,7 @@ def impulsive_start(start: StartProblem, program: Program) -> StartPoint:
             f"The impulse equations have no solution at time {start.t:g} for these `init` values. The "
             f"equations that hold least:\n{rows}"
         )
-    x, xdot = _in_other_form(start.program, program, start, found.x, found.xdot)
+    x, xdot = in_other_form(start.program, program, start, found.x, found.xdot)
     return StartPoint(x, xdot, tuple(_jumps(start, found.x, found.xdot)))
 
 
@@ -55,7 +55,7 @@ def _left_limit(start: StartProblem) -> np.ndarray:
     return found.z[: start.n]
 
 
-def _in_other_form(
+def in_other_form(
     plain: Program, program: Program, start: StartProblem, x: np.ndarray, xdot: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """x of one form from the values of all variables in another."""

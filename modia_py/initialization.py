@@ -46,9 +46,10 @@ def _found(start: StartProblem, system: StartSystem) -> tuple[np.ndarray, tuple[
     """The nearest point at which the equations hold, and notes; or an error that says why there is none."""
     effort = start.effort(system)
     found = _from_states(start, system, effort)
-    for z in (start.z_guess, start.nudged()):
+    # Where algebraic unknowns cannot follow, as y in y**2 == x - 1 at x = 0, states have to move with them.
+    for z, equal in ((start.z_guess, False), (start.nudged(), False), (start.nudged(), True)):
         if found is None or not found.satisfied:
-            again = system.solve(z, start.fixed, effort=effort)
+            again = system.solve(z, start.fixed, equal=equal, effort=effort)
             found = again if found is None or again.satisfied or not found.finite else found
     assert found is not None
     if not found.finite:

@@ -15,6 +15,8 @@ from .start_problem import StartProblem, StartSystem
 from .undefined import undefined_operations
 
 LISTED = 8
+NEAR, FAR, GROWS = 1e-8, 1e-2, 10.0
+"""A slope is steep that is so much larger near a point than far from it; that of a root is 1000 times."""
 
 
 def guesses_text(start: StartProblem, elements: np.ndarray, x: np.ndarray) -> list[str]:
@@ -65,16 +67,20 @@ def undefined_values(program: Program, t: float, w: np.ndarray, arguments: Argum
     )
 
 
+class NoStartFound(SimulationError):
+    """Newton's method found nothing: another form of the equations may be easier."""
+
+
 def cannot_start(
     start: StartProblem, found: NearestRoot, system: StartSystem, effort: Effort
-) -> SimulationError:
+) -> NoStartFound:
     """Newton's method did not find a start: the worst equations, and the variables in them."""
     worst = found.unsatisfied[:LISTED]
     lines = [f"    {system.row_text(int(r))}: off by {abs(found.residual[r]):.3g}" for r in worst]
     row, column, _ = system.nearest.pattern
     involved = np.unique(column[np.isin(row, worst)])
     names = dict.fromkeys(_unknown_name(start, int(k), found.z) for k in involved[: 2 * LISTED])
-    return SimulationError(
+    return NoStartFound(
         f"No consistent start was found at time {start.t:g}. The equations that hold least:\n"
         + "\n".join(lines)
         + f"\nVariables in them: {', '.join(names)}.\n{_steep_text(start, found, system)}"
@@ -88,18 +94,24 @@ def _steep_text(start: StartProblem, found: NearestRoot, system: StartSystem) ->
     rows = np.flatnonzero(found.steep)
     if not len(rows):
         return ""
-    entries = sparse.coo_array(system.nearest.system.jacobian(found.z))
+    # Forward derivatives spread NaN over a whole row: what is steep shows in how slopes grow towards z.
+    shift = np.cos(np.arange(len(found.z), dtype=float))
+    near, far = (_slopes_at(system, found.z + distance * shift) for distance in (NEAR, FAR))
     lines = []
     for row in rows[:LISTED].tolist():
-        columns = np.unique(entries.col[(entries.row == row) & ~np.isfinite(entries.data)])
+        columns = np.unique(near.col[(near.row == row) & (np.abs(near.data) > GROWS * np.abs(far.data))])
         names = ", ".join(_unknown_name(start, int(k), found.z) for k in columns[:LISTED])
-        lines.append(f"    {system.row_text(row)}: with respect to {names}\n")
+        lines.append(f"    {system.row_text(row)}" + (f": with respect to {names}\n" if names else "\n"))
     return (
         "Infinite slopes, which Newton's method cannot follow:\n"
         + "".join(lines)
         + "A root can be made smooth at zero, as x/(x**2 + small**2)**0.25 for sign(x)*sqrt(abs(x)); or "
         "start from another `guess`.\n"
     )
+
+
+def _slopes_at(system: StartSystem, z: np.ndarray) -> sparse.coo_array:
+    return sparse.coo_array(system.nearest.system.jacobian(z))
 
 
 def _unknown_name(start: StartProblem, k: int, z: np.ndarray) -> str:

@@ -59,8 +59,11 @@ class StartSystem:
     def rows(self) -> int:
         return int(self.nearest.pattern[2][0])
 
-    def solve(self, z: np.ndarray, fixed: np.ndarray, **options: Any) -> NearestRoot:
-        cost = self.start.cost[: self.unknowns]
+    def solve(
+        self, z: np.ndarray, fixed: np.ndarray, *, equal: bool = False, **options: Any
+    ) -> NearestRoot:
+        """The nearest point; all unknowns cost the same to move if `equal`, else what follows is free."""
+        cost = np.ones(self.unknowns) if equal else self.start.cost[: self.unknowns]
         known = np.zeros(self.rows)
         known[self.first : self.first + len(self.given)] = np.abs(self.given.value)
         fixed = fixed[: self.unknowns]

@@ -49,6 +49,8 @@ class ConstraintSystem:
 
     def jacobian(self, x: np.ndarray) -> sparse.csr_array:
         matrix = sparse.csr_array(self._slopes(x).jacobian(np.zeros(self.n)))[self.constraints]
+        if not len(self.given):
+            return matrix
         count = len(self.given)
         own = sparse.csr_array((np.ones(count), (np.arange(count), self.given)), shape=(count, self.n))
         return sparse.csr_array(sparse.vstack([matrix, own], format="csr"))

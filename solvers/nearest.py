@@ -130,4 +130,12 @@ def _result(problem: NearestProblem, z: np.ndarray) -> NearestRoot:
     row = np.repeat(np.arange(len(g)), np.diff(of_free.indptr))
     steep[active[row[~np.isfinite(of_free.data)]]] = True
     relative[active] = np.abs(g) / problem.sizes(jacobian, z)
+    # A row may hold only because unknowns near zero are compared with SMALL. That needs slopes which are
+    # as steep so far away: a root at zero has none, and 1 + sqrt(y) == 0 would hold at y = 1e-30.
+    doubtful = relative[active] <= SATISFIED
+    doubtful &= ~(np.abs(g) <= SATISFIED * problem.sizes(jacobian, z, small=0.0))
+    if doubtful.any():
+        own = np.abs(g) / problem.sizes(problem.gentle_slopes(z, jacobian), z)
+        steep[active[doubtful & ~(own <= SATISFIED)]] = True
+        relative[active] = np.where(doubtful, own, relative[active])
     return NearestRoot(z, residual, relative, bool(np.all(np.isfinite(g))), steep, problem)

@@ -39,7 +39,7 @@ def search(problem: NearestProblem, z: np.ndarray, effort: Effort, homotopy: boo
     g = problem.value(z)
     before = effort.used
     found, settled = newton(problem, z, np.zeros_like(g), effort, MAX_ITERATIONS)
-    effort.tried.append(f"Newton's method ({effort.used - before} iterations)")
+    effort.tried.append(f"Newton's method ({_count(effort.used - before)})")
     parts = problem.parts
     can_move = np.zeros(parts.count, bool)
     can_move[parts.of_unknown[parts.of_unknown >= 0]] = True
@@ -52,12 +52,15 @@ def search(problem: NearestProblem, z: np.ndarray, effort: Effort, homotopy: boo
         before = effort.used
         followed, reached = _follow(problem.only(rows, unknowns), z, g[rows], effort)
         effort.tried.append(
-            f"a homotopy from the guess, followed to {100 * reached:.3g} % "
-            f"({effort.used - before} iterations)"
+            f"a homotopy from the guess, followed to {100 * reached:.3g} % ({_count(effort.used - before)})"
         )
         if followed is not None:
             found = np.where(unknowns, followed, found)
     return found
+
+
+def _count(iterations: int) -> str:
+    return f"{iterations} iteration{'' if iterations == 1 else 's'}"
 
 
 def _follow(
@@ -143,9 +146,12 @@ def newton(
         if not moving.any() or iteration == most or not effort.spend():
             settled |= moving & holds & only_hard
             break
-        rows = np.flatnonzero(moving[parts.of_row])
-        inner = problem.only(rows, parts.spread(moving, False))
-        delta, _ = inner.step(slopes[rows], -g[rows], softness[rows])
+        if moving.all():
+            delta, _ = problem.step(slopes, -g, softness)
+        else:
+            rows = np.flatnonzero(moving[parts.of_row])
+            inner = problem.only(rows, parts.spread(moving, False))
+            delta, _ = inner.step(slopes[rows], -g[rows], softness[rows])
         if delta is None:
             delta, singular = _part_by_part(problem, slopes, g, softness, moving)
             moving &= ~singular

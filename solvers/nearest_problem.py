@@ -92,19 +92,38 @@ class NearestProblem:
         data = np.where(np.isfinite(jacobian.data), jacobian.data, aside.data)
         return sparse.csr_array((data, jacobian.indices, jacobian.indptr), shape=jacobian.shape)
 
-    def sizes(self, slopes: sparse.csr_array, z: np.ndarray) -> np.ndarray:
+    def sizes(self, slopes: sparse.csr_array, z: np.ndarray, small: float = SMALL) -> np.ndarray:
         """The sizes of the terms of each row: what its residual is compared with."""
         data = np.where(np.isfinite(slopes.data), np.abs(slopes.data), 0.0)
         finite = sparse.csr_array((data, slopes.indices, slopes.indptr), shape=slopes.shape)
-        size = finite @ (np.abs(z) + SMALL) + self.known[self.active]
+        size = finite @ (np.abs(z) + small) + self.known[self.active]
         return np.where(size > 0.0, size, 1.0)  # nothing is known of such a row
+
+    def gentle_slopes(self, z: np.ndarray, slopes: sparse.csr_array) -> sparse.csr_array:
+        """The smallest slopes at z and SMALL away from it, where these are defined."""
+        shift = SMALL * np.cos(np.arange(len(z), dtype=float))
+        least = np.abs(slopes.data)
+        for at in (z + shift, z - shift):
+            there = np.abs(sparse.csr_array(self.system.jacobian(at))[self.active].data)
+            least = np.fmin(least, np.where(np.isfinite(there), there, np.inf))
+        return sparse.csr_array((least, slopes.indices, slopes.indptr), shape=slopes.shape)
+
+    def _free_entries(self, slopes: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, number of the free unknown, and value of the slopes with respect to these, by their units.
+
+        By hand: in small systems most of the time would go into objects of scipy's.
+        """
+        number = np.full(self.system.n, -1)
+        number[self.free] = np.arange(len(self.free))
+        row, column = np.repeat(np.arange(slopes.shape[0]), np.diff(slopes.indptr)), number[slopes.indices]
+        kept = (column >= 0) & (slopes.data != 0.0)
+        return row[kept], column[kept], (slopes.data * self.unit[slopes.indices])[kept]
 
     def scales(self, slopes: sparse.csr_array) -> np.ndarray:
         """How much each row changes, at most, by one unit of one free unknown."""
-        part = slopes[:, self.free] @ sparse.diags_array(self.unit[self.free])
-        if not part.shape[1]:
-            return np.ones(part.shape[0])
-        scale = abs(part).max(axis=1).toarray().ravel()
+        row, _, value = self._free_entries(slopes)
+        scale = np.zeros(slopes.shape[0])
+        np.maximum.at(scale, row, np.where(np.isfinite(value), np.abs(value), 0.0))
         return np.where(np.isfinite(scale) & (scale > 1e-290), scale, 1.0)
 
     def step(
@@ -113,37 +132,45 @@ class NearestProblem:
         """The move, None if there is none, and the multipliers."""
         delta, multipliers = np.zeros(self.system.n), np.zeros(len(right))
         softness = self.softness[self.active] if softness is None else softness
-        part = slopes[:, self.free] @ sparse.diags_array(self.unit[self.free])
+        row, column, value = self._free_entries(slopes)
         scale = self.scales(slopes)
-        part = sparse.csr_array(sparse.diags_array(1.0 / scale) @ part)
-        involved = np.flatnonzero(np.diff(part.indptr))  # other rows nothing can change
-        part, right = part[involved], (right / scale)[involved]
-        rows, k = part.shape
+        value = value / scale[row]
+        involved = np.flatnonzero(np.bincount(row, minlength=len(right)))  # others nothing can change
+        rows, k = len(involved), len(self.free)
         if not rows or not k:
             return delta, multipliers
-        cost, softness = self.cost[self.free], softness[involved]
+        at = np.cumsum(np.bincount(involved, minlength=len(right))) - 1
+        row, right, softness, cost = (
+            at[row],
+            (right / scale)[involved],
+            softness[involved],
+            self.cost[self.free],
+        )
         hard = softness == HARD
         if rows == k and np.all(cost == 0.0) and np.all(hard):
-            square = sparse.csc_array(part)
+            square = sparse.csc_array((value, (row, column)), shape=(k, k))
             solve = _factored(square)
             plain = None if solve is None else solve(right)
             if plain is not None and _holds(square, plain, right):
                 delta[self.free] = self.unit[self.free] * plain
                 return delta, multipliers
-        block = sparse.block_array(
-            [
-                [sparse.diags_array(np.maximum(cost, FOLLOWS)), part.T],
-                [part, sparse.diags_array(-softness)],
-            ],
-            format="csc",
+        diagonal = np.arange(k + rows)
+        block = sparse.csc_array(
+            (
+                np.concatenate([np.maximum(cost, FOLLOWS), -softness, value, value]),
+                (np.concatenate([diagonal, k + row, column]), np.concatenate([diagonal, column, k + row])),
+            ),
+            shape=(k + rows, k + rows),
         )
         solve = _factored(block)
-        solution = None if solve is None else solve(np.concatenate([np.zeros(k), right]))
-        for _ in range(0 if solve is None or np.all(hard) else REFINEMENTS):
+        if solve is None:
+            return None, multipliers
+        solution = solve(np.concatenate([np.zeros(k), right]))
+        for _ in range(0 if np.all(hard) else REFINEMENTS):
             # Multipliers of soft rows that contradict are large: E nu of hard rows must not stay.
             compensated = right - np.where(hard, softness * solution[k:], 0.0)
             solution = solve(np.concatenate([np.zeros(k), compensated]))
-        if solution is None or not np.all(np.isfinite(solution)):
+        if not np.all(np.isfinite(solution)):
             return None, multipliers
         delta[self.free] = self.unit[self.free] * solution[:k]
         multipliers[involved] = solution[k:]
