@@ -17,6 +17,7 @@ from .linearize import Linearization, linear_model
 from .outputs import Outputs
 from .parameters import ParameterValues
 from .program import Arguments, Program
+from .regularity import check_regular
 from .report import report_text
 from .result import Result, ResultVariable
 from .run import Run, evaluate_only, integrate
@@ -117,6 +118,8 @@ class CompiledModel:
             program = self.translation.program(signals)
             arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
             point = self._start(program, signals, arguments, asked.init, options.start, asked.start)
+            if program.functions.size:
+                self._check_regular(program, signals, arguments, options.start, point)
         if isinstance(asked.atol, Mapping):
             options = replace(options, atol=self._atol_of_x(asked.atol, options.rtol, program))
         with watch_compilation() as integrating:
@@ -133,6 +136,16 @@ class CompiledModel:
             "integrate": integrating.other,
         }
         return run, program, arguments, point, seconds
+
+    def _check_regular(
+        self, program: Program, signals: Signals, arguments: Arguments, t: float, point: StartPoint
+    ) -> None:
+        """Complain about dependent equations while nothing else is compiled yet."""
+
+        def plain() -> Program:
+            return self.translation.plain().program(signals)
+
+        check_regular(program, plain, arguments, t, point.x, point.xdot)
 
     def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
         """Absolute tolerances given by name, as one for each element of x."""

@@ -18,10 +18,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse as sparse
 
 from .jacobian import fd_rows, pattern_of
-from .nonlinear import find_root
-from .problem import Problem
+from .nonlinear import SparseSystem, find_root
+from .problem import Problem, kinds
 from .status import Status
 
 
@@ -43,17 +44,37 @@ class Start:
 def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: Any = None) -> Start:
     """xdot for given x, on the constraints."""
     x = np.asarray(x, float)
+    start = np.zeros_like(x) if guess is None else np.asarray(guess, float)
+    p = jax.tree.map(np.asarray, p)
+    arguments = np.asarray(t, float), x, p
+    equations = _of_rates(problem)
+    found = find_root(problem, "xdot", equations, start, arguments, pattern=_pattern(problem, p))
+    return _start(x, found, of_x=False)
+
+
+def form_matrix(problem: Problem, t: float, x: Any, xdot: Any, p: Any = None) -> sparse.csr_array:
+    """The matrix of the special form, [dfd/dxdot; dfc/dx], at a point: that of the equations for xdot."""
+    p = jax.tree.map(np.asarray, p)
+    arguments = np.asarray(t, float), np.asarray(x, float), p
+    key = "xdot", kinds(arguments)
+    if key in problem.kept:
+        system = problem.kept[key].with_arguments(arguments)
+    else:
+        pattern = _pattern(problem, p)
+        system = SparseSystem(_of_rates(problem), np.asarray(xdot, float), arguments, pattern)
+        problem.kept[key] = system
+    return sparse.csr_array(system.jacobian(np.asarray(xdot, float)))
+
+
+def _of_rates(problem: Problem) -> Any:
+    """Equations for xdot: fd = 0 and d/dt fc = 0."""
 
     def equations(xdot: jax.Array, t: jax.Array, x: jax.Array, p: Any) -> jax.Array:
         one = jnp.ones_like(t)
         value, rate = jax.jvp(lambda t, x: problem.residual(t, x, xdot, p), (t, x), (one, xdot))
         return jnp.where(fd_rows(problem), value, rate)
 
-    start = np.zeros_like(x) if guess is None else np.asarray(guess, float)
-    p = jax.tree.map(np.asarray, p)
-    arguments = np.asarray(t, float), x, p
-    found = find_root(problem, "xdot", equations, start, arguments, pattern=_pattern(problem, p))
-    return _start(x, found, of_x=False)
+    return equations
 
 
 def consistent_start(
