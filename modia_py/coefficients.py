@@ -44,6 +44,7 @@ def assignment_coefficients(
     pairs = _Pairs(model, result, equations)
     fixed = pairs.sign.astype(float)  # one number for each assignment ...
     fixed[pairs.hidden] = pairs.hidden_coefficients()
+    fixed[pairs.integer] = pairs.integer_coefficients()
     computed: list[_Computed] = []  # ... and where its elements differ or depend on parameters, factors
     constants: list[tuple[Integers, Any]] = []
     for flat, members in pairs.by_equation():
@@ -100,7 +101,11 @@ class _Pairs:
         self.original = result.simplified.variables[variable]
         hidden_row = equations.hidden_row[self.origin]
         self.hidden = np.flatnonzero(hidden_row != NONE)
-        self.written = np.flatnonzero(hidden_row == NONE)
+        integer_row = np.full(model.structure.equation_count, NONE)
+        integer_row[model.integer_rows] = np.arange(len(model.integer_rows))
+        self.integer_row = integer_row[self.origin]
+        self.integer = np.flatnonzero((hidden_row == NONE) & (self.integer_row != NONE))
+        self.written = np.flatnonzero((hidden_row == NONE) & (self.integer_row == NONE))
         self.own = np.full(len(self.origin), NONE)
         self.own[self.written] = self._own_variables()
         is_alias = (self.own != NONE) & (found.alias_of[self.own] >= 0)
@@ -148,6 +153,21 @@ class _Pairs:
             variables, coefficients = found.hidden.row(int(self.equations.hidden_row[self.origin[place]]))
             values.append(float(coefficients[variables == self.original[place]][0]))
         return values
+
+    def integer_coefficients(self) -> Any:
+        """An integer-linear equation may contain a variable by several of its aliases: their sum counts."""
+        found, rows, own = self.result.simplified.found, self.model.integers, self.integer_row[self.integer]
+        counts = rows.lengths[own]
+        entries = ranges(rows.indptr[own], counts)
+        pair, contained = np.repeat(np.arange(len(own)), counts), rows.variables[entries]
+        is_alias = found.alias_of[contained] >= 0
+        stands_for = np.where(is_alias, found.alias_of[contained], contained)
+        weight = rows.coefficients[entries].astype(float)
+        weight = np.where(is_alias, found.alias_sign[contained], 1) * weight
+        weight = np.where(stands_for == self.original[self.integer][pair], weight, 0.0)
+        total = np.bincount(pair, weight, minlength=len(own))
+        assert total.all(), "an equation does not contain what it is solved for"
+        return total
 
     def by_equation(self) -> list[tuple[FlatEquation, Integers]]:
         """Assignments by the equation they are copies or parts of."""

@@ -22,6 +22,7 @@ from .outputs import Outputs
 from .parameters import ParameterValues
 from .polished_output import polished
 from .program import Arguments, Program
+from .regularity import check_regular
 from .report import report_text
 from .result import Result, ResultVariable
 from .run import Run, RunOptions, evaluate_only, integrate
@@ -146,6 +147,8 @@ class CompiledModel:
             plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
             point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
+            if program.functions.size:
+                self._check_regular(program, signals, arguments, options.start, point)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation() as integrating:
@@ -196,6 +199,16 @@ class CompiledModel:
             in_x = program.layout.x_of_place[where.place[0]]
             atol[in_x >= 0] = np.asarray(options.atol)[in_x[in_x >= 0]]
         return Tolerances(options.rtol, atol)
+
+    def _check_regular(
+        self, program: Program, signals: Signals, arguments: Arguments, t: float, point: StartPoint
+    ) -> None:
+        """Complain about dependent equations while nothing else is compiled yet."""
+
+        def plain() -> Program:
+            return self.translation.plain().program(signals)
+
+        check_regular(program, plain, arguments, t, point.x, point.xdot)
 
     def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
         """One absolute tolerance for each element of x: given by name, or from nominal values."""

@@ -370,11 +370,13 @@ class Equation:
         return int(np.prod(self.shape, dtype=np.int64))
 
     def residual(self) -> Expr:
-        """`lhs - rhs`, and the side that is not zero where the other one is."""
+        """`lhs - rhs` without zero terms, and the side that is not zero where the other one is."""
+        from .zero_terms import without_zero_terms  # works on nodes: it comes after them
+
         for side, other in ((self.lhs, self.rhs), (self.rhs, self.lhs)):
             if isinstance(other, Constant) and not other.value.any() and side.shape == self.shape:
-                return side if side is self.lhs else -side
-        return self.lhs - self.rhs
+                return without_zero_terms(side if side is self.lhs else -side)
+        return without_zero_terms(self.lhs - self.rhs)
 
     def __bool__(self) -> bool:
         raise ModelError(

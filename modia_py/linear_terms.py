@@ -23,7 +23,7 @@ from .indexing import Positions, meet_in_a_row, share_elements
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, named
 from .printing import clip_text
-from .templates import as_piece
+from .templates import Piece, as_piece
 
 LARGEST_EXACT = 2.0**53  # integers up to this are exact as floating point numbers
 
@@ -105,7 +105,27 @@ def linear_terms(equation: Equation) -> list[LinearTerm]:
             if unknown.get(id(arg)):
                 known = weights.get(id(arg))
                 weights[id(arg)] = handed if known is None else _add(known, handed)
-    return _demote_shared(terms[::-1])
+    return _demote_shared(_added_up(terms[::-1]))
+
+
+def _added_up(terms: list[LinearTerm]) -> list[LinearTerm]:
+    """Selections of the same elements written differently, `x[1]` and `x[1:2][0]`, are one term."""
+    merged: dict[tuple, LinearTerm] = {}
+    for place, term in enumerate(terms):
+        key = (*Piece(term.leaf, term.positions).key(), term.positions.shape, term.pattern, term.axes)
+        known = merged.get(key)
+        if term.coefficient is None or term.kind is Kind.NONLINEAR:
+            merged[(place,)] = term
+        elif known is None or known.coefficient is None:
+            merged[key] = term
+        else:
+            total = _plus(known.coefficient, term.coefficient)
+            merged[key] = replace(known, coefficient=total, kind=_kind(total))
+    return [term for term in merged.values() if not _vanishes(term.coefficient)]
+
+
+def _vanishes(coefficient: Expr | None) -> bool:
+    return isinstance(coefficient, Constant) and not coefficient.value.any()
 
 
 def _demote_shared(terms: list[LinearTerm]) -> list[LinearTerm]:
@@ -264,7 +284,7 @@ def _term(node: Expr, leaf: Leaf, positions: Positions, weight: _Weight) -> Line
     if weight.coefficient is None:
         return LinearTerm(node, leaf, positions, Kind.MAY_VANISH, Pattern.GENERAL)
     value = weight.coefficient
-    if isinstance(value, Constant) and not value.value.any():
+    if _vanishes(value):
         return None
     return LinearTerm(node, leaf, positions, _kind(value), weight.pattern, value, weight.axes)
 

@@ -204,9 +204,7 @@ class NodeEquations:
             self.input_order = max(self.input_order, slot.order)
         elif slot.kind == "variable":
             vector = "w"
-            signs = self.values.sign[slot.order][positions]
-            positions = self.values.place[slot.order][positions]
-            assert (positions != NONE).all(), "an equation uses a derivative that has no value"
+            positions, signs = self.values.used(slot.order, positions)
             sign = None if (signs == 1).all() else signs.astype(float)
         return _Gathered(vector, _runs(positions), positions.shape, sign), False
 

@@ -132,9 +132,9 @@ class _Entries:
             lowest = order if term.kind in CONSTANT_COEFFICIENTS else 0
             for depth in range(term.leaf.order + lowest, term.leaf.order + order + 1):
                 rows.append(at)
-                columns.append(values.place[depth][place])
+                columns.append(values.used(depth, place)[0])
         row, column = np.concatenate(rows), np.concatenate(columns)
-        kept = (column != NONE) & (column != values.zero)
+        kept = column != values.zero
         return row[kept], column[kept]
 
     def _rows_and_elements(self, equation: Equation) -> list[tuple[LinearTerm, Integers, Integers]]:

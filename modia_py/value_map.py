@@ -60,8 +60,22 @@ class ValueMap:
     def sign(self) -> Integers:
         return np.repeat(self.node_sign, self.node_size, axis=1)
 
+    def used(self, order: int, elements: Integers) -> tuple[Integers, Integers]:
+        """Places and signs of elements that stand in an equation: the zero for those without a value.
+
+        An equation is evaluated as it was written, all its rows at once. What has no value at this order is
+        in no row that is asked for: it stands in other rows, or its coefficients there add up to zero. The
+        structure says so, in which every variable has a value.
+        """
+        if order >= self.orders:
+            return np.full(elements.shape, self.zero), np.ones(elements.shape, np.int8)
+        place = self.place[order][elements]
+        return np.where(place == NONE, self.zero, place), self.sign[order][elements]
+
     def runs(self, order: int, start: int, count: int) -> tuple[tuple[Positions, ...], int] | None:
         """Consecutive elements as slices of w with a sign; None if there is no such way to say it."""
+        if order >= self.orders:
+            return None
         first, last = np.searchsorted(self.node_start, (start, start + count - 1), side="right") - 1
         nodes = slice(int(first), int(last) + 1)
         place, sign = self.node_place[order][nodes], self.node_sign[order][nodes]

@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from .jacobian import C_ZERO, Pattern, gather_tables, matrix_values
+from .null_space import null_space
 from .problem import Problem
 
-DENSE_UP_TO = 1500
 AT_MOST = 12
 """Indices that are named."""
 
@@ -43,23 +42,9 @@ def describe_singularity(
 
 def singular_part(matrix: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a left and columns of a right null vector; empty if the matrix is regular."""
-    nonzero = sparse.csr_array(matrix)
-    nonzero.data = np.where(np.isfinite(nonzero.data), nonzero.data, 0.0)
-    nonzero.eliminate_zeros()
-    match = maximum_bipartite_matching(sparse.csr_matrix(nonzero), perm_type="column")
-    if np.any(match < 0):
-        return np.flatnonzero(match < 0), np.setdiff1d(np.arange(matrix.shape[1]), match)
-    if matrix.shape[0] > DENSE_UP_TO:
-        return np.zeros(0, int), np.zeros(0, int)
-    dense = nonzero.toarray()
-    dense /= np.abs(dense).max(axis=1, keepdims=True)
-    left, singular_values, right = np.linalg.svd(dense)
-    if singular_values[-1] > 1e-13 * singular_values[0]:
-        return np.zeros(0, int), np.zeros(0, int)
-    involved = [
-        np.flatnonzero(np.abs(vector) > 1e-6 * np.abs(vector).max()) for vector in (left[:, -1], right[-1])
-    ]
-    return involved[0], involved[1]
+    finite = sparse.csr_array(matrix)
+    finite.data = np.where(np.isfinite(finite.data), finite.data, 0.0)
+    return null_space(finite).involved()
 
 
 def _indices(found: np.ndarray) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse as sparse
 
 from .jacobian import fd_rows, pattern_of
 from .nonlinear import SparseSystem, find_root, kept_system
@@ -49,6 +50,11 @@ def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: An
     equations = _slope_equations(problem)
     found = find_root(problem, "xdot", equations, start, arguments, pattern=_pattern(problem, p))
     return _start(x, found, of_x=False)
+
+
+def form_matrix(problem: Problem, t: float, x: Any, xdot: Any, p: Any = None) -> sparse.csr_array:
+    """The matrix of the special form, [dfd/dxdot; dfc/dx], at a point: that of the equations for xdot."""
+    return sparse.csr_array(slope_system(problem, t, x, p).jacobian(np.asarray(xdot, float)))
 
 
 def slope_system(problem: Problem, t: float, x: Any, p: Any = None) -> SparseSystem:
