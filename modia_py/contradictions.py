@@ -6,6 +6,8 @@ Of these, one after the other is left out; what can be spared does not belong to
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .errors import SimulationError
@@ -75,7 +77,7 @@ class _Relaxed:
         active = np.ones(len(self.is_init), bool)
         active[self.is_init] = kept
         z = self.start.z_guess if kept.all() else self.start.nudged(kept)
-        options = {"soft": self.soft, "active": active, "effort": self.effort}
+        options: dict[str, Any] = {"soft": self.soft, "active": active, "effort": self.effort}
         found = self.system.solve(z, self.fixed, **options)
         if self.equations_hold(found):
             return found

@@ -1,8 +1,8 @@
 """Whether the equations determine all variables at the start: the matrix of the form must be regular.
 
 Structure tells whether there are enough equations; not whether they say different things. Where they do
-not, Newton's method finds some values all the same, and a run would go on with them. The matrix is looked at
-before the integrator is compiled, which takes longest.
+not, Newton's method finds some values all the same, and a run would go on with them. The matrix is looked
+at before the integrator is compiled, which takes longest.
 
 Where variables are assigned locally, an entry of the matrix is a sum over the ways through assignments. If
 it should be zero, it is what rounding leaves of that sum, and nothing in the matrix tells it from a small
@@ -93,8 +93,10 @@ def dependency_text(program: Program, matrix: sparse.csr_array, t: float) -> str
     if not len(rows) and not len(columns):
         return None
     return (
-        f"The equations do not determine all variables at time {t:g}. {dependency(program, rows, columns)}\n"
+        f"The equations do not determine all variables at time {t:g}. "
+        f"{dependency(program, rows, columns)}\n"
         f"Is one of them a multiple or a consequence of others, such as a constraint that is stated twice? "
-        f"Leave it out, or add what determines the variables. If it is so only at these values (a mechanism "
-        f"in a dead position, a double root), start elsewhere: with other `init`, `guess` or parameter values."
+        f"Leave it out, or add what determines the variables. If it is so only at these values (a "
+        f"mechanism in a dead position, a double root), start elsewhere: with other `init`, `guess` or "
+        f"parameter values."
     )

@@ -6,7 +6,8 @@ stands beside them (a recursion x[k+1] == 2 x[k], with a condition number of 2^n
 equilibrated, and then asked what becomes of the solution of a linear system if every entry changes by a
 relative delta at random. If a block is regular, the solution hardly changes; if it is singular to rounding,
 delta is all that determines the solution, and it grows as 1/delta. Two deltas tell one from the other, at
-the price of two sparse factorizations, and the solution that has grown is a null vector (inverse iteration).
+the price of two sparse factorizations, and the solution that has grown is a null vector (inverse
+iteration).
 """
 
 from __future__ import annotations
