@@ -6,10 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .errors import SimulationError
+from .regularity import dependency_text
 from .row_names import row_name, x_name
+from .solvers.initialize import form_matrix
 from .solvers.nearest import NearestRoot
 from .start_problem import StartProblem
 from .start_values import StartValues
+from .zero_parameters import zero_divisors
 
 LISTED = 8
 
@@ -40,13 +43,18 @@ def not_finite(start: StartProblem, z: np.ndarray) -> SimulationError:
     residual = np.asarray(program.problem.residual(jnp.asarray(start.t), x, xdot, start.arguments))
     rows = np.flatnonzero(~np.isfinite(residual))
     texts += [row_name(program, int(row)) for row in rows[:LISTED]]
+    nodes = [*form.local_equations.tolist(), *form.fd.tolist(), *form.fc.tolist()]
+    zeros = zero_divisors(program, nodes, np.asarray(start.arguments.p))
+    advice = "Give `guess` or `init` values at which the equations can be evaluated."
+    if zeros:
+        texts, advice = zeros, "Give other parameter values, or write the equations without the division."
     listed = "\n".join(f"    {text}" for text in texts)
     guessed = guesses_text(start, np.flatnonzero(~start.fixed[: start.n]))
     hint = f"\nStarted with guesses: {guessed[0]}." if guessed else ""
     return SimulationError(
         f"The model cannot start at time {start.t:g}: equations are infinite or not a number there. Is "
-        f"something divided by zero, or a root or logarithm of a negative number taken?\n{listed}{hint}\n"
-        f"Give `guess` or `init` values at which the equations can be evaluated."
+        f"something divided by zero, or a root or logarithm of a negative number taken?\n"
+        f"{listed}{hint}\n{advice}"
     )
 
 
@@ -56,13 +64,26 @@ def cannot_start(start: StartProblem, found: NearestRoot, rows: StartValues) -> 
     lines = [f"    {start.row_text(int(r), rows)}: off by {abs(found.residual[r]):.3g}" for r in worst]
     row, column, _ = start.system(rows).pattern
     involved = np.unique(column[np.isin(row, worst)])
+    singular = _dependent(start, found.z)
     names = dict.fromkeys(_unknown_name(start, int(k), found.z) for k in involved[: 2 * LISTED])
     return SimulationError(
         f"No consistent start was found at time {start.t:g}. The equations that hold least:\n"
         + "\n".join(lines)
-        + f"\nVariables in them: {', '.join(names)}.\nBetter `guess` values may help; or there is no "
-        f"solution with these parameters and `init` values."
+        + f"\nVariables in them: {', '.join(names)}.\n"
+        + (
+            singular
+            or "Better `guess` values may help; or there is no solution with these parameters and "
+            "`init` values."
+        )
     )
+
+
+def _dependent(start: StartProblem, z: np.ndarray) -> str:
+    """What to say of equations that depend on each other where Newton's method has ended."""
+    x, xdot = z[: start.n], z[start.n :]
+    matrix = form_matrix(start.program.problem, start.t, x, xdot, start.arguments)
+    text = dependency_text(start.program, matrix, start.t, start.arguments)
+    return text or ""
 
 
 def _unknown_name(start: StartProblem, k: int, z: np.ndarray) -> str:
