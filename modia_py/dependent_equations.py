@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .arrays.index1 import Slot
 from .arrays.structure import NONE, Integers
 from .program import Program
 from .row_names import x_name
+from .zero_parameters import zero_parameters
 
 LISTED = 8
 
@@ -26,6 +28,7 @@ class Dependency:
 
     equations: tuple[str, ...]
     variables: tuple[str, ...]
+    zero_parameters: tuple[str, ...]
     is_one: bool  # a single scalar equation, which does not depend on its unknown
 
     def __str__(self) -> str:
@@ -38,11 +41,16 @@ class Dependency:
             lines.append(f"    ... and {len(self.equations) - LISTED} more")
         more = len(self.variables) - LISTED
         names = ", ".join(self.variables[:LISTED]) + (f" and {more} more" if more > 0 else "")
-        return "\n".join([*lines, f"Not determined: {names}."])
+        zeros = (
+            f" In these equations {', '.join(self.zero_parameters)} is zero."
+            if self.zero_parameters
+            else ""
+        )
+        return "\n".join([*lines, f"Not determined: {names}.{zeros}"])
 
 
-def dependency(program: Program, rows: Integers, columns: Integers) -> Dependency:
-    """Names for rows and columns of the matrix of the form."""
+def dependency(program: Program, rows: Integers, columns: Integers, p: Any) -> Dependency:
+    """Names for rows and columns of the matrix of the form; p are the values of the parameters."""
     form, structure = program.result.form, program.result.structure
     nodes, elements = _equation_nodes(program, rows)
     slots = np.unique(program.layout.slot_of[columns])
@@ -51,16 +59,16 @@ def dependency(program: Program, rows: Integers, columns: Integers) -> Dependenc
     between = np.zeros(len(form.local_equations), bool)
     for start, end in (in_fd, in_fc):
         between |= _on_the_way(program, start[start != NONE], end)
-    equations = _equation_texts(
-        program, [*nodes.tolist(), *form.local_equations[between].tolist()], elements
-    )
+    nodes = np.concatenate([nodes, form.local_equations[between]])
+    equations = _equation_texts(program, nodes.tolist(), elements)
     names = [_unknown_name(program, int(column), bool(len(fd))) for column in columns]
     multiplier = program.layout.kind[columns] == Slot.MU
     if not multiplier.all():  # these are ours: they only follow
         names = [name for name, ours in zip(names, multiplier, strict=True) if not ours]
     names += [structure.variable_name(int(v)) for v in form.local_variables[between]]
     is_one = len(equations) == 1 and len(rows) == 1
-    return Dependency(tuple(equations), tuple(dict.fromkeys(names)), is_one)
+    zeros = zero_parameters(program, nodes.tolist(), np.asarray(p))
+    return Dependency(tuple(equations), tuple(dict.fromkeys(names)), tuple(zeros), is_one)
 
 
 def _equation_nodes(program: Program, rows: Integers) -> tuple[Integers, dict[int, list[int]]]:

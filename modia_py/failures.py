@@ -7,19 +7,22 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from .dependent_equations import dependency
 from .program import Arguments, Program
 from .row_names import row_name, x_name
 from .solvers import Solution, Status
+from .solvers.initialize import form_matrix
+from .solvers.near_singular import nearly_null_space
 
 LISTED = 4
+EARLIER = 6
+"""Points of a run that tell what its matrix usually is."""
 
 
 def failure_text(program: Program, arguments: Arguments, solution: Solution, rtol: float, atol: Any) -> str:
     """When and why, the variables and equations that have to do with it, and what to try."""
     t, x, xdot = solution.t_last, solution.x_last, solution.xdot_last
     lines = [f"The simulation stopped at time {t:.6g}. {solution.status.advice}"]
-    if solution.status in (Status.INTERRUPTED, Status.MAX_STEPS):
-        lines[0] = f"The simulation stopped at time {t:.6g}. {solution.status.advice}"
     lines += _fastest(program, x, xdot, rtol, atol)
     if solution.status in (Status.NEWTON, Status.NON_FINITE, Status.SINGULAR, Status.ERROR_TEST):
         lines += _suspects(program, arguments, solution)
@@ -37,7 +40,7 @@ def _fastest(program: Program, x: np.ndarray, xdot: np.ndarray, rtol: float, ato
 
 
 def _suspects(program: Program, arguments: Arguments, solution: Solution) -> list[str]:
-    """Equations that are not finite, or hold least, a little further on."""
+    """Equations that are not finite, or no longer determine their variables, or hold least, there."""
     t, x, xdot = solution.t_last, solution.x_last, solution.xdot_last
     xdot = np.where(np.isfinite(xdot), xdot, 0.0)
     for ahead in (0.0, 1e-9, 1e-6, 1e-3):
@@ -49,6 +52,31 @@ def _suspects(program: Program, arguments: Arguments, solution: Solution) -> lis
         if len(bad):
             names = "\n".join(f"    {row_name(program, int(row))}" for row in bad[:LISTED])
             return [f"Not finite there, or just behind it:\n{names}"]
+    folded = _nearly_singular(program, arguments, solution)
+    if folded is not None:
+        return [folded]
     worst = np.argsort(-np.abs(residual), kind="stable")[:LISTED]
     names = "\n".join(f"    {row_name(program, int(row))}" for row in worst if residual[row] != 0)
     return [f"Equations that hold least there:\n{names}"] if names else []
+
+
+def _nearly_singular(program: Program, arguments: Arguments, solution: Solution) -> str | None:
+    """The equations that have come to depend on each other since the run began, and their variables."""
+    t, x, xdot = solution.t_last, solution.x_last, solution.xdot_last
+    points = [(t, x, xdot)]
+    usable = np.flatnonzero((solution.t < t) & np.isfinite(solution.xdot).all(axis=1))
+    for row in (
+        np.unique(usable[np.linspace(0, len(usable) - 1, EARLIER).astype(int)]) if len(usable) else []
+    ):
+        points.append((float(solution.t[row]), solution.x[row], solution.xdot[row]))
+    matrices = [form_matrix(program.problem, *point, arguments) for point in points]
+    matrices = [matrix for matrix in matrices if np.isfinite(matrix.data).all()]
+    if len(matrices) < 2 or not np.isfinite(xdot).all():
+        return None
+    found = nearly_null_space(matrices[0], matrices[1:])
+    if found.is_empty:
+        return None
+    return (
+        f"Nearly singular there, as where a solution ends or folds back. "
+        f"{dependency(program, *found.involved(), arguments.p)}"
+    )

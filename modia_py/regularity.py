@@ -47,11 +47,12 @@ def check_regular(
         return
     matrix = form_matrix(program.problem, t, x, xdot, arguments)
     torn = len(program.result.form.local_equations) > 0
-    text = dependency_text(program, matrix, t)
+    text = dependency_text(program, matrix, t, arguments)
     if text is None and torn and _has_rounding(matrix):
         other = plain()
         x, xdot = in_other_form(program, other, arguments, t, x, xdot)
-        text = dependency_text(other, form_matrix(other.problem, t, x, xdot, arguments), t)
+        matrix = form_matrix(other.problem, t, x, xdot, arguments)
+        text = dependency_text(other, matrix, t, arguments)
     if text is not None:
         raise SimulationError(text)
     program.kept["regular"] = seen
@@ -85,16 +86,18 @@ def in_other_form(
     return found[:n], found[n:]
 
 
-def dependency_text(program: Program, matrix: sparse.csr_array, t: float) -> str | None:
+def dependency_text(
+    program: Program, matrix: sparse.csr_array, t: float, arguments: Arguments
+) -> str | None:
     """What to say of dependent equations, if the matrix of the form is singular; else None."""
     if not np.isfinite(matrix.data).all():
         return None
     rows, columns = null_space(matrix).involved()
     if not len(rows) and not len(columns):
         return None
+    found = dependency(program, rows, columns, arguments.p)
     return (
-        f"The equations do not determine all variables at time {t:g}. "
-        f"{dependency(program, rows, columns)}\n"
+        f"The equations do not determine all variables at time {t:g}. {found}\n"
         f"Is one of them a multiple or a consequence of others, such as a constraint that is stated twice? "
         f"Leave it out, or add what determines the variables. If it is so only at these values (a "
         f"mechanism in a dead position, a double root), start elsewhere: with other `init`, `guess` or "

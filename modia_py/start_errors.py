@@ -8,7 +8,9 @@ import scipy.sparse as sparse
 
 from .errors import SimulationError
 from .program import Arguments, Program
+from .regularity import dependency_text
 from .row_names import x_name
+from .solvers.initialize import form_matrix
 from .solvers.nearest import NearestRoot
 from .solvers.nearest_problem import Effort
 from .start_problem import StartProblem, StartSystem
@@ -53,8 +55,8 @@ def not_finite(start: StartProblem, found: NearestRoot, system: StartSystem) -> 
     hint = f"\nStarted with guesses: {guessed[0]}." if guessed else ""
     return SimulationError(
         f"The model cannot start at time {start.t:g}: equations are infinite or not a number there. Is "
-        f"something divided by zero, or a root or logarithm of a negative number taken?\n{listed}{hint}\n"
-        f"Give `guess` or `init` values at which the equations can be evaluated."
+        f"something divided by zero, or a root or logarithm of a negative number taken?\n"
+        f"{listed}{hint}\nGive `guess` or `init` values at which the equations can be evaluated."
     )
 
 
@@ -79,14 +81,26 @@ def cannot_start(
     lines = [f"    {system.row_text(int(r))}: off by {abs(found.residual[r]):.3g}" for r in worst]
     row, column, _ = system.nearest.pattern
     involved = np.unique(column[np.isin(row, worst)])
+    singular = _dependent(start, found.z)
     names = dict.fromkeys(_unknown_name(start, int(k), found.z) for k in involved[: 2 * LISTED])
     return NoStartFound(
         f"No consistent start was found at time {start.t:g}. The equations that hold least:\n"
         + "\n".join(lines)
         + f"\nVariables in them: {', '.join(names)}.\n{_steep_text(start, found, system)}"
-        f"Tried: {'; '.join(effort.tried)}.\nBetter `guess` values may help; or there is no solution with "
-        "these parameters and `init` values."
+        f"Tried: {'; '.join(effort.tried)}.\n"
+        + (
+            singular
+            or "Better `guess` values may help; or there is no solution with these parameters and `init` "
+            "values."
+        )
     )
+
+
+def _dependent(start: StartProblem, z: np.ndarray) -> str:
+    """What to say of equations that depend on each other where Newton's method has ended."""
+    z = np.append(z, start.z_guess[len(z) :])
+    matrix = form_matrix(start.program.problem, start.t, z[: start.n], z[start.n :], start.arguments)
+    return dependency_text(start.program, matrix, start.t, start.arguments) or ""
 
 
 def _steep_text(start: StartProblem, found: NearestRoot, system: StartSystem) -> str:

@@ -6,8 +6,7 @@ stands beside them (a recursion x[k+1] == 2 x[k], with a condition number of 2^n
 equilibrated, and then asked what becomes of the solution of a linear system if every entry changes by a
 relative delta at random. If a block is regular, the solution hardly changes; if it is singular to rounding,
 delta is all that determines the solution, and it grows as 1/delta. Two deltas tell one from the other, at
-the price of two sparse factorizations, and the solution that has grown is a null vector (inverse
-iteration).
+the price of two sparse factorizations; the solution that has grown is a null vector (inverse iteration).
 """
 
 from __future__ import annotations
@@ -131,14 +130,23 @@ def irreducible_blocks(entries: sparse.csr_array, row_of: np.ndarray) -> np.ndar
     return connected_components(permuted, directed=True, connection="strong")[1]
 
 
-def _equilibrated(entries: sparse.csr_array) -> sparse.csr_array:
-    """Rows and columns scaled so that the largest entry of each is about one."""
+def equilibrating_scales(entries: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Factors of rows and columns with which the largest entry of each is about one."""
+    rows, columns = np.ones(entries.shape[0]), np.ones(entries.shape[1])
+    size = abs(entries)
     for _ in range(EQUILIBRATIONS):
-        for axis in (1, 0):
-            largest = np.asarray(abs(entries).max(axis=axis).toarray()).ravel()
-            scale = sparse.diags_array(1.0 / np.where(largest > 0, largest, 1.0))
-            entries = sparse.csr_array(scale @ entries if axis == 1 else entries @ scale)
-    return entries
+        for axis, total in ((1, rows), (0, columns)):
+            largest = np.asarray(size.max(axis=axis).toarray()).ravel()
+            factor = 1.0 / np.where(largest > 0, largest, 1.0)
+            total *= factor
+            scale = sparse.diags_array(factor)
+            size = sparse.csr_array(scale @ size if axis == 1 else size @ scale)
+    return rows, columns
+
+
+def _equilibrated(entries: sparse.csr_array) -> sparse.csr_array:
+    rows, columns = equilibrating_scales(entries)
+    return sparse.csr_array(sparse.diags_array(rows) @ entries @ sparse.diags_array(columns))
 
 
 @dataclass(frozen=True, eq=False)
