@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: demo test test-all check format bench wheel clean
+.PHONY: demo test test-all fuzz check format bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/modia demo
@@ -16,6 +16,11 @@ test: check
 
 test-all: check
 	$(PYTEST) -m "slow or not slow"
+
+# Random models with known answers; FUZZ="--models 300 --kind circuit" for fewer. docs/trust.md has the tally.
+FUZZ ?= --models 3000 --seed 1 --minutes 90 --tally docs/trust.md
+fuzz: $(VENV)/.ready-dev
+	$(BIN)/python -m tests.fuzz $(FUZZ)
 
 # The four folders are one package only once installed: checkers that read files see them put together.
 check: $(VENV)/.ready-dev
