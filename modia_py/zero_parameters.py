@@ -34,11 +34,8 @@ def zero_divisors(program: Program, nodes: Iterable[int], p: np.ndarray) -> list
             zero = np.asarray(batch({"p": p, "time": 0.0})) == 0.0
             if zero.any():
                 text = expression_text(divisor, flat.naming)
-                copies = (
-                    np.flatnonzero(zero.reshape(flat.owner.copies, -1).any(axis=1))
-                    if flat.owner.lead
-                    else []
-                )
+                of_copies = zero.reshape(flat.owner.copies, -1).any(axis=1)
+                copies = np.flatnonzero(of_copies) if flat.owner.lead else np.zeros(0, int)
                 where = f", copy {', '.join(map(str, copies[:LISTED]))}" if len(copies) else ""
                 texts.append(
                     f"{text} is zero, and is divided by in `{flat}` ({flat.equation.source}{where})"
