@@ -32,7 +32,8 @@ def only(verdicts, *outcomes):
 def test_random_models_are_right():
     """Two structures of each kind in two variants, as the parts of one model."""
     kinds = ("manufactured", "algebra", "circuit")
-    labels = [(kind, k * VARIANTS[kind] + variant) for kind in kinds for k in (2, 3) for variant in range(2)]
+    numbers = [(kind, k, variant) for kind in kinds for k in (2, 3) for variant in range(2)]
+    labels = [(kind, k * VARIANTS[kind] + variant) for kind, k, variant in numbers]
     only(run_parts([generate(kind, 1, number) for kind, number in labels]), Outcome.RIGHT)
 
 

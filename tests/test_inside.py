@@ -29,7 +29,7 @@ def test_the_report_says_what_was_done():
 def test_the_report_of_a_large_model_fits_on_a_screen():
     text = translate(Ladder(1000)).report()
     assert "1000 states: c.u" in text
-    assert "1000 integrals: r.i" in text
+    assert "1000 algebraic unknowns: r.i" in text
     assert len(text.splitlines()) < 20
     assert max(map(len, text.splitlines())) < 160
 
