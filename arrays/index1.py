@@ -10,9 +10,8 @@ paper, block by block of the highest-derivative equations:
 - On the highest level, derivatives of residuals are implied and dropped. What is left of all blocks is
   torn together. A derivative solved from an undifferentiated equation is not assigned: its equation is
   a row of fd, and its integral is in x.
-- A tear variable of the highest level is in x itself, and the residuals of its block in fc, where the block
-  needs no highest derivative; states it may contain. Else it is a lambda, whose integral is in x and whose
-  value is xdot; or, if it is a derivative, its integral is in x.
+- A tear variable of the highest level is in x itself, and its block in fc, where that needs no highest
+  derivative. Else it is a lambda: its integral is in x, its value xdot; or a derivative, with its integral in x.
 - A residual that is itself a derivative brings a mu, whose integral is in x: with the gradient of the
   residual it is added to the chain rows, and is zero in the exact solution.
 

@@ -199,6 +199,8 @@ def _newton(
         if not np.any(g):
             return x, True
         jacobian = system.jacobian(x)
+        if not np.all(np.isfinite(jacobian.data)):
+            return x, _holds(g, np.abs(target), AT_ROUNDING)  # an infinite slope says nothing of rounding
         size = np.abs(jacobian) @ np.abs(x) + np.abs(target)
         weight = 1.0 / np.maximum(abs(jacobian).max(axis=1).toarray().ravel(), 1e-300)
 

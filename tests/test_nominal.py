@@ -145,7 +145,7 @@ def test_nominal_values_compile_nothing_new():
 def test_a_circuit_at_a_picovolt():
     named = simulate(Circuit(), 5e-3)
     assert "c.u" in named.notes[0] or ".v" in named.notes[0]
-    result = simulate(Circuit(**{"c.u.nominal": 1e-12}), 5e-3)
+    result = simulate(Circuit(**{"c.u.nominal": 1e-12, "r.i.nominal": 1e-15}), 5e-3)
     assert result.notes == ()
     assert result.stats.work.steps < 250
     np.testing.assert_allclose(result["c.u"], 1e-12 * (1 - np.exp(-result.time / 1e-3)), atol=1e-17)
