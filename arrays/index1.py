@@ -11,7 +11,7 @@ paper, block by block of the highest-derivative equations:
   torn together. A derivative solved from an undifferentiated equation is not assigned: its equation is
   a row of fd, and its integral is in x.
 - A tear variable of the highest level is in x itself, and its block in fc, where that needs no highest
-  derivative. Else it is a lambda: its integral is in x, its value xdot; or a derivative, with its integral in x.
+  derivative. Else it is a lambda (its integral is in x, its value xdot), or a derivative (its integral is).
 - A residual that is itself a derivative brings a mu, whose integral is in x: with the gradient of the
   residual it is added to the chain rows, and is zero in the exact solution.
 
