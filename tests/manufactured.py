@@ -9,6 +9,7 @@ derivative order, the residual zero, the matrix of the form regular.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,7 +115,7 @@ class _Writer:
         if size > 1 and self.random.random() < 0.5:
             cuts.insert(1, int(self.random.integers(1, size)))
         exact: list[Sines] = []
-        for start, stop in zip(cuts[:-1], cuts[1:], strict=True):
+        for start, stop in itertools.pairwise(cuts):
             mine = Part(name, size, start, stop - start, self.random.random())
             exact += self.define(mine)
         self.exact[name] = tuple(exact)

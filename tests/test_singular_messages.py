@@ -63,7 +63,8 @@ def test_what_becomes_singular_is_compared_with_what_it_was():
     before = sparse.csr_array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1e-9]])
     now = sparse.csr_array([[1.0, 1e-6, 0.0], [1.0, -1e-6, 0.0], [0.0, 0.0, 1e-9]])
     rows, columns = nearly_null_space(now, [before]).involved()
-    assert rows.tolist() == [0, 1] and columns.tolist() == [1]
+    assert rows.tolist() == [0, 1]
+    assert columns.tolist() == [1]
     assert nearly_null_space(before, [now]).is_empty
 
 
@@ -101,7 +102,8 @@ def test_dependent_equations_with_float_coefficients(tearing):
 def test_dependent_equations_that_contradict_each_other(tearing):
     text = error_of(Multiple(right=1.0), tearing)
     assert "These depend on each other" in text
-    assert "1.5*a + 0.7*b == x" in text and "3*a + 1.4*b == 2*x + right" in text
+    assert "1.5*a + 0.7*b == x" in text
+    assert "3*a + 1.4*b == 2*x + right" in text
 
 
 class Behind(Model):
@@ -124,8 +126,10 @@ class Behind(Model):
 @pytest.mark.parametrize("tearing", ["auto", False])
 def test_variables_behind_assignments_are_named(tearing):
     text = error_of(Behind(), tearing)
-    assert "c + 0.7*b == x" in text and "2*c + 1.4*b == 2*x" in text
-    assert "b" in text.split("Not determined: ")[1] and "c" in text.split("Not determined: ")[1]
+    assert "c + 0.7*b == x" in text
+    assert "2*c + 1.4*b == 2*x" in text
+    assert "b" in text.split("Not determined: ")[1]
+    assert "c" in text.split("Not determined: ")[1]
 
 
 class TwoRods(Model):
@@ -154,7 +158,8 @@ def test_two_rods_are_named_before_anything_is_integrated(monkeypatch):
 
     monkeypatch.setattr(compiled_model, "integrate", lambda *_: pytest.fail("compiled the integrator"))
     text = error_of(TwoRods())
-    assert "r @ r == 1  (" in text and "d @ d == 1  (" in text
+    assert "r @ r == 1  (" in text
+    assert "d @ d == 1  (" in text
     assert "Not determined: f1, f2." in text
 
 
@@ -218,7 +223,11 @@ class Dwindling(Model):
 
     def equations(self):
         force = 2 * self.r * self.f
-        return [self.r @ self.r == 1 - time, self.v == der(self.r), der(self.v) == [0.0, -9.81] + force]
+        return [
+            self.r @ self.r == 1 - time,
+            self.v == der(self.r),
+            der(self.v) == np.array([0.0, -9.81]) + force,
+        ]
 
 
 def test_what_has_become_singular_on_the_way_is_named():
