@@ -5,7 +5,8 @@ equations passes if a change of its variables within their tolerances would sati
 
     |r(v)| <= |r(v + delta) - r(v)|   for some  |delta_j| <= tolerance of v_j.
 
-A few random delta are tried; where none suffices, many more, so that what is left is a violation. (The
+A few random delta are tried; where none suffices, many more, and such in which what is assigned follows
+what it is assigned from, so that what is left is a violation. (The
 tolerances are rtol |v| + atol, and those of derivatives rtol |vdot|; where derivatives are interpolated
 between steps of size h, more by the tolerance of v over h.) NaN and infinity violate their equations.
 
@@ -134,6 +135,7 @@ class _Checker:
         self._worst = quick_jit(jax.vmap(self._worst_row, axes), size)
         self._worst_and_values = quick_jit(jax.vmap(partial(self._worst_row, keep=True), axes), size)
         self._all_rows = quick_jit(jax.vmap(self._residuals, axes), size)
+        self._following = quick_jit(jax.vmap(partial(self._residuals, following=True), axes), size)
 
     def _residuals(
         self,
@@ -145,8 +147,13 @@ class _Checker:
         rtol: Any,
         atol: Any,
         directions: Any,
+        following: bool = False,
     ) -> tuple[Any, Any, Any]:
-        """At one time: all residuals, their largest changes along the directions, and all values."""
+        """At one time: all residuals, their largest changes along the directions, and all values.
+
+        Following, only the unknowns of the index-1 form are changed, and what is assigned from them
+        follows: a small current that is the difference of two large ones is known to their tolerance.
+        """
         program, written = self.program, self.written
         w = program.values(t, x, xdot, arguments)
         v, vdot = written.values(w)
@@ -157,7 +164,13 @@ class _Checker:
         def residual(number: Any) -> Any:
             direction = _direction(number, 2 * written.size)
             by_v, by_vdot = direction[: written.size], direction[written.size :]
-            moved = v + by_v * tolerance, vdot + by_vdot * of_slopes
+            if following:
+                places = written.places
+                change = jnp.zeros_like(w).at[places].set(by_v * tolerance)
+                moved_x, moved_xdot = x + change[: len(x)], xdot + change[len(x) : 2 * len(x)]
+                moved = written.values(program.values(t, moved_x, moved_xdot, arguments))
+            else:
+                moved = v + by_v * tolerance, vdot + by_vdot * of_slopes
             return written.residual(t, *moved, arguments.p, u)
 
         found = jax.vmap(residual)(directions)  # the first of them is zero
@@ -182,12 +195,13 @@ class _Checker:
         return _Found(piece.t, violation, row, residual, values)
 
     def _look_again(self, piece: Piece, tolerances: Tolerances) -> tuple[np.ndarray, ...]:
-        """With more directions; as soon as all is well, or where nothing is gained, that is it."""
+        """With more directions, of both kinds, until all is well."""
         residual, allowed, _ = self._evaluate(self._all_rows, piece, tolerances, 0)
         for seed in range(1, MORE):
             if np.all(_violation(residual, allowed) <= LARGEST_VIOLATION):
                 break
-            allowed = np.maximum(allowed, self._evaluate(self._all_rows, piece, tolerances, seed)[1])
+            for compiled in (self._all_rows, self._following):
+                allowed = np.maximum(allowed, self._evaluate(compiled, piece, tolerances, seed)[1])
         violation = np.asarray(_violation(residual, allowed))
         worst = np.argmax(violation, axis=1)
         times = np.arange(len(worst))

@@ -22,7 +22,7 @@ SHARE = 0.5
 ALWAYS = 2e5
 """Numbers (rows times unknowns) that are polished in any case: a few milliseconds."""
 ITERATION, MATRIX = 10, 4
-"""Work for a row besides the directions of its matrix: two iterations; and to factorize."""
+"""Work for a row besides the directions of its two matrices: two iterations; and to factorize."""
 
 
 def polished(
@@ -39,6 +39,7 @@ def polished(
             continue
         new = polish(
             program.problem, piece.seen, piece.x, piece.xdot, piece.arguments, rtol=rtol, atol=atol,
+            step=np.divide(1.0, piece.slack, np.zeros_like(piece.slack), where=piece.slack > 0),
             linear_solver=linear_solver,
         )  # fmt: skip
         slack = np.where(new.settled, 0.0, piece.slack)
@@ -52,4 +53,4 @@ def _pays(program: Program, piece: Piece, rows: int, work: Statistics) -> bool:
         return True
     directions = pattern_of(program.problem, piece.arguments).directions
     done = 2 * work.residuals + 3 * work.steps + work.jacobians * (directions + MATRIX)
-    return rows * (directions + MATRIX + ITERATION) <= SHARE * done
+    return rows * (2 * (directions + MATRIX) + ITERATION) <= SHARE * done

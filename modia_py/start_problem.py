@@ -28,7 +28,7 @@ from .program import Arguments, Program
 from .row_names import row_name
 from .solvers.constraints import ConstraintSystem
 from .solvers.nearest import NearestRoot, NearestSystem
-from .solvers.nearest_problem import Effort
+from .solvers.nearest_problem import SMALL, Effort
 from .start_values import StartValues
 
 NUDGE = 0.1
@@ -65,7 +65,8 @@ class StartSystem:
         """The nearest point; all unknowns cost the same to move if `equal`, else what follows is free."""
         cost = np.ones(self.unknowns) if equal else self.start.cost[: self.unknowns]
         known = np.zeros(self.rows)
-        known[self.first : self.first + len(self.given)] = np.abs(self.given.value)
+        # What is zero may be given with rounding, also where no unknown is left to compare it with.
+        known[self.first : self.first + len(self.given)] = np.maximum(np.abs(self.given.value), SMALL)
         fixed = fixed[: self.unknowns]
         return self.nearest.solve(z[: self.unknowns], cost=cost, fixed=fixed, known=known, **options)
 

@@ -58,6 +58,11 @@ class WrittenEquations:
                 order += 1
         return places, highest
 
+    @property
+    def places(self) -> Integers:
+        """Where v is among all values of the index-1 form."""
+        return self._v[0]
+
     def values(self, w: Any) -> tuple[Any, Any]:
         """v and vdot, from all values of the index-1 form."""
         return tuple(jnp.asarray(sign, float) * w[place] for place, sign in (self._v, self._vdot))

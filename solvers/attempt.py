@@ -17,7 +17,16 @@ from .newton import correct
 from .projection import onto_constraints
 from .renewal import Method, NewMatrix, Tables, new_matrix
 from .rounding import ROUNDING_REACHED, Rounding
-from .state import Counters, Matrix, Settings, State, beyond_tolerance, error_weights, slope_weights
+from .state import (
+    Counters,
+    Matrix,
+    Settings,
+    State,
+    beyond_tolerance,
+    corrector_weights,
+    error_weights,
+    slope_weights,
+)
 from .step import Prediction, estimate, neighbouring_errors, predict, weighted_norm
 from .table import begin_again, move
 
@@ -38,7 +47,7 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
 
     renewal = renew_matrix(method, tables, settings, p, state, t_new, prediction, c)
     matrix = renewal.matrix
-    weights, inevitable, foreseen = _with_rounding(state.x, settings, matrix.rounding)
+    weights, for_corrector, inevitable, foreseen = _with_rounding(state.x, settings, matrix.rounding)
     places = method.problem.slope_places
 
     def of_slopes(xdot: jax.Array) -> jax.Array:
@@ -46,7 +55,7 @@ def attempt(method: Method, tables: Tables, settings: Settings, p: Any, state: S
 
     correction = correct(
         method.problem, method.solver, tables.solver, matrix.factors,
-        t_new, prediction, p, c, weights, matrix.rate, renewal.usable, state.order == 1,
+        t_new, prediction, p, c, for_corrector, matrix.rate, renewal.usable, state.order == 1,
         ROUNDING_REACHED * inevitable, renewal.renewed | (ROUNDING_REACHED * foreseen >= STAGNATED),
         of_slopes if len(places) else None,
     )  # fmt: skip
@@ -105,18 +114,24 @@ def at_position(state: State, position: Position) -> State:
 
 def _with_rounding(
     x: jax.Array, settings: Settings, rounding: Rounding
-) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Weights of the error test, and rounding that is inevitable and that is foreseen, in units of it."""
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Weights of the error test and of the corrector; rounding that is inevitable and that is foreseen, in
+    units of the latter."""
 
-    def look() -> tuple[jax.Array, jax.Array, jax.Array]:
+    def look() -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
         weights = error_weights(x, settings, rounding)
-        inevitable = weighted_norm(rounding.of_constraints, weights)
-        return weights, inevitable, inevitable + weighted_norm(rounding.of_slopes, weights)
+        strict = corrector_weights(weights, settings, rounding)
+        inevitable = weighted_norm(rounding.of_constraints, strict)
+        return weights, strict, inevitable, inevitable + weighted_norm(rounding.of_slopes, strict)
+
+    def do_not_look() -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+        weights = error_weights(x, settings)
+        return weights, corrector_weights(weights, settings, rounding), nothing, nothing
 
     if len(x) < LARGE:
         return look()
     nothing = jnp.zeros_like(settings.rtol)
-    return jax.lax.cond(rounding.matters, look, lambda: (error_weights(x, settings), nothing, nothing))
+    return jax.lax.cond(rounding.matters, look, do_not_look)
 
 
 def renew_matrix(

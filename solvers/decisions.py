@@ -32,7 +32,8 @@ SMALLEST_RATE_IF_LARGE = 0.01
 DIVERGED = 0.9
 STAGNATED = 0.3
 """Changes below this that no longer decrease, although the matrix is new or rounding of that size was to be
-expected, are rounding: less cannot be had, and this is still below tolerance."""
+expected, are rounding: less cannot be had, and this is still below tolerance. The same after the last
+iteration if all changes to come would be below it; slowly shrinking ones may add up to anything."""
 
 # The matrix.
 LARGEST_CHANGE_OF_C = 0.2
@@ -194,7 +195,8 @@ def decisions(xp: Any, where: Callable[..., Any], compiled: Callable[[Any], Any]
         rate = where(first, rate, maximum(size / size_before, smallest_rate))
         error = remaining_error(size, rate)
         small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= TOLERANCE))
-        stagnated = may_stagnate & ~first & (size <= STAGNATED) & ((rate >= DIVERGED) | (left == 0))
+        at_an_end = (rate >= DIVERGED) | ((left == 0) & (error <= STAGNATED))
+        stagnated = may_stagnate & ~first & (size <= STAGNATED) & at_an_end
         hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE) & (size > STAGNATED)
         return Iterated(
             size=size,

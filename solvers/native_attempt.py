@@ -206,7 +206,8 @@ def _correct(run: Run, now: Now) -> Now:
         delta = method.solver.solve(
             run.tables.solver, now.factors, jnp.where(is_fd, -c * residual, -residual)
         )
-        return tuple(_call("modia_py_iterate", delta, run.limits, now.weights, *of_slopes, changed=what))
+        weights = now.weights, run.settings.tightness
+        return tuple(_call("modia_py_iterate", delta, run.limits, *weights, *of_slopes, changed=what))
 
     def unfinished(what: Any) -> jax.Array:
         return what[-1][at("iterating")] != 0

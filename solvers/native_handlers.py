@@ -55,13 +55,13 @@ def _handlers(source: int) -> dict[str, Any]:
 
     @cfunc(HANDLER, cache=True)
     def iterate_handler(frame_pointer: Any) -> int:
-        """delta, limits, weights, places of slopes, their atol, rounding of constraints, of slopes,
-        d, x, slope, numbers -> the last four"""
+        """delta, limits, weights, tightness, places of slopes, their atol, rounding of constraints, of
+        slopes, d, x, slope, numbers -> the last four"""
         frame = carray(frame_pointer, FRAME_WORDS)
         if not asked_for_version(frame) and source != 0:
             iterate(
-                argument(frame, 0), argument(frame, 1), argument(frame, 2), argument_words(frame, 3),
-                argument(frame, 4), argument(frame, 5), argument(frame, 6),
+                argument(frame, 0), argument(frame, 1), argument(frame, 2), argument(frame, 3),
+                argument_words(frame, 4), argument(frame, 5), argument(frame, 6), argument(frame, 7),
                 result(frame, 0), result(frame, 1), result(frame, 2), result(frame, 3),
             )  # fmt: skip
         return 0

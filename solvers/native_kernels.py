@@ -193,6 +193,12 @@ def begin(table: Any, atol: Any, tightness: Any, s: Any, limits: Any, x: Any, sl
 
 
 @_compiled
+def _corrector_weight(weight: float, tightness: float, constraint: float, slope: float) -> float:
+    """As `state.corrector_weights`."""
+    return max(weight, 1.0 / max(tightness / weight, FLOOR * max(constraint, slope)))
+
+
+@_compiled
 def weigh(
     table: Any, atol: Any, tightness: Any, constraints: Any, slopes: Any, limits: Any, w: Any, s: Any
 ) -> None:
@@ -207,9 +213,11 @@ def weigh(
             tolerance /= tightness[i]
         floor = FLOOR * constraints[i]
         allowed = max(floor, min(FLOOR * slopes[i], loosest * tolerance))
-        w[i] = 1.0 / max(tolerance, allowed)
-        inevitable = max(inevitable, constraints[i] * w[i])
-        of_slopes = max(of_slopes, slopes[i] * w[i])
+        strict = w[i] = 1.0 / max(tolerance, allowed)
+        if len(tightness):
+            strict = _corrector_weight(w[i], tightness[i], constraints[i], slopes[i])
+        inevitable = max(inevitable, constraints[i] * strict)
+        of_slopes = max(of_slopes, slopes[i] * strict)
         beyond = floor / asked
         if beyond > excess:
             excess, element = beyond, i
@@ -240,8 +248,8 @@ def _largest_of_slopes(
 
 @_compiled
 def iterate(
-    delta: Any, limits: Any, w: Any, places: Any, slope_atol: Any, constraints: Any, slopes: Any,
-    d: Any, x: Any, slope: Any, s: Any,
+    delta: Any, limits: Any, w: Any, tightness: Any, places: Any, slope_atol: Any, constraints: Any,
+    slopes: Any, d: Any, x: Any, slope: Any, s: Any,
 ) -> None:  # fmt: skip
     """d + delta is the new d; where iteration goes on, x and its slope are moved with it."""
     n, first, renewed = len(delta), s[ITERATION] == 0.0, s[NEEDED] != 0.0
@@ -252,6 +260,12 @@ def iterate(
         change, total, weights = delta[part], d[part], w[part]
         for i in range(len(change)):
             sizes[i] = abs(change[i] * weights[i])
+        if first:
+            of_d = max(of_d, _largest(sizes, len(change)))
+        if len(tightness):
+            tight, of_fc, of_fd = tightness[part], constraints[part], slopes[part]
+            for i in range(len(change)):
+                sizes[i] = abs(change[i]) * _corrector_weight(weights[i], tight[i], of_fc[i], of_fd[i])
         of_delta = max(of_delta, _largest(sizes, len(change)))
         if first:
             for i in range(len(change)):
@@ -269,7 +283,7 @@ def iterate(
         renewed | (ROUNDING_REACHED * s[FORESEEN] >= STAGNATED), limits[SMALLEST_RATE],
     )  # fmt: skip
     s[ITERATION] += 1.0
-    s[SIZE], s[SIZE_OF_D] = size, of_x if first else _number(of_d)
+    s[SIZE], s[SIZE_OF_D] = size, _number(of_d)
     s[RATE], s[FINITE], s[CONVERGED] = judged.rate, judged.finite, judged.converged
     going_on = judged.finite and not judged.converged and not judged.diverged
     going_on = going_on and s[ITERATION] < MAX_ITERATIONS

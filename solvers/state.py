@@ -158,6 +158,18 @@ def error_weights(x: jax.Array, settings: Settings, rounding: Rounding | None = 
     return 1.0 / jnp.maximum(tolerance, jnp.maximum(FLOOR * rounding.of_constraints, loosened))
 
 
+def corrector_weights(weights: jax.Array, settings: Settings, rounding: Rounding) -> jax.Array:
+    """Those in which the corrector converges: an element that is tested less strictly, no less strictly.
+
+    How far a change of an algebraic element is from the root is judged by a slope that may be an old one.
+    Down an exponential, changes far below the tolerance of the result lead nowhere near the root.
+    """
+    if not len(settings.tightness):
+        return weights
+    floor = FLOOR * jnp.maximum(rounding.of_constraints, rounding.of_slopes)
+    return jnp.maximum(weights, 1.0 / jnp.maximum(settings.tightness / weights, floor))
+
+
 def slope_weights(
     places: np.ndarray, slope: jax.Array, settings: Settings, rounding: Rounding, c: jax.Array
 ) -> jax.Array:

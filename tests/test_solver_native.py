@@ -17,7 +17,13 @@ from modia_py.solvers.decisions import IN_JAX, Found, Limits, Position
 from modia_py.solvers.formula import NDF
 from modia_py.solvers.native_layout import LIMITS, NUMBERS, at, limit_at
 from modia_py.solvers.rounding import no_rounding
-from modia_py.solvers.state import Settings, beyond_tolerance, error_weights, slope_weights
+from modia_py.solvers.state import (
+    Settings,
+    beyond_tolerance,
+    corrector_weights,
+    error_weights,
+    slope_weights,
+)
 from modia_py.solvers.step import neighbouring_errors, predict
 from modia_py.solvers.table import move
 
@@ -25,6 +31,7 @@ kernels = pytest.importorskip("modia_py.solvers.native_kernels")
 
 RTOL, STRICTNESS, H = 1e-5, 60.0, 1 / 128
 NOTHING, NO_PLACES = np.zeros(0), np.zeros(0, np.int64)
+NO_SLOPES = NOTHING, NO_PLACES, NOTHING, NOTHING, NOTHING
 
 
 # Decisions ----------------------------------------------------------------------------------------------
@@ -138,11 +145,46 @@ def test_changes_of_unknowns_that_are_derivatives():
     asked, c = settings_with(slopes, NOTHING, slope_atol), numbers[at("c")]
     weights = slope_weights(places, jnp.asarray(slope + delta / c), asked, levels, c)
     kernels.iterate(
-        delta, limits, w, places, slope_atol, constraints, slopes, np.empty(n), x, slope, numbers
+        delta, limits, w, NOTHING, places, slope_atol, constraints, slopes, np.empty(n), x, slope, numbers
     )
     expected = np.max(np.abs(delta[places] * weights))
     assert numbers[at("size")] == pytest.approx(expected, rel=1e-12)
     assert numbers[at("size_of_d")] == 0.0
+
+
+def test_the_corrector_is_as_strict_with_algebraic_elements_as_with_others():
+    """The error test is not. Neither is stricter than rounding allows; what is not tested is left out."""
+    n, random = 700, np.random.default_rng(5)
+    tightness = some_tightness(n)
+    _, atol, numbers, limits, x, slope, w = begun(2, tightness)
+    w[5] = 0.0
+    constraints, slopes = 10.0 ** random.uniform(-14, -8, (2, n))
+    levels = no_rounding(jnp.zeros(n))._replace(of_constraints=constraints, of_slopes=slopes)
+    expected = corrector_weights(jnp.asarray(w), settings_with(atol, tightness), levels)
+    delta = random.normal(size=n) * 1e-9
+    for k in (0, 3, 5, 6, 7):
+        one = np.where(np.arange(n) == k, delta, 0.0)
+        numbers[at("iteration")] = 0.0
+        kernels.iterate(
+            one,
+            limits,
+            w,
+            tightness,
+            NO_PLACES,
+            NOTHING,
+            constraints,
+            slopes,
+            np.empty(n),
+            x,
+            slope,
+            numbers,
+        )
+        assert numbers[at("size")] == pytest.approx(float(abs(delta[k]) * expected[k]), rel=1e-12)
+        assert numbers[at("size_of_d")] == pytest.approx(abs(delta[k]) * w[k], rel=1e-12)
+    assert expected[5] == 0.0
+    assert np.all(np.asarray(expected) >= w)
+    assert np.any(np.asarray(expected) > 50 * w)
+    np.testing.assert_allclose(np.asarray(expected)[tightness == 1.0], w[tightness == 1.0])
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
@@ -154,7 +196,7 @@ def test_the_table_after_an_attempt(order, size, may_grow):
     numbers[at("equal_steps")] = order if may_grow else 0
     delta = size * np.random.default_rng(1).uniform(0.1, 1, n) / w
     d, xdot, before = np.empty(n), np.zeros(n), table.copy()
-    kernels.iterate(delta, limits, w, NO_PLACES, NOTHING, NOTHING, NOTHING, d, x, slope, numbers)
+    kernels.iterate(delta, limits, w, *NO_SLOPES, d, x, slope, numbers)
     expected_xdot = predict(jnp.asarray(before), order, H).xdot + d / numbers[at("c")]
     assert numbers[at("finite")] == np.isfinite(size)
     weights = w.copy()

@@ -116,7 +116,7 @@ def coupling(
             return Term(f"{c} * der({view})", f"{c} * {prime}")
         f, slope = FUNCTIONS[rng.integers(len(FUNCTIONS))]
         f, slope = f.replace("{}", view), slope.replace("{}", view)
-        return Term(f"{c} * der({f})", f"{c} * {slope} * {prime}")
+        return Term(f"{c} * der({f})", f"{c} * {slope} * ({prime})")
     if rng.random() < 0.5:
         second = view.replace(token, f"<{variable.name}''>")
         return Term(f"{c} * {second}")
