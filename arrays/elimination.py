@@ -25,6 +25,7 @@ import numpy as np
 
 from .integer_equations import Bools, IntegerEquations, Ints
 
+MANY = 20  # rows of a variable from which on it is not tried for making rows shorter
 PEEL_AT_LEAST = 0.02  # share of the rows a vectorized round has to take out to be worth its cost
 
 Row = dict[int, int]
@@ -133,6 +134,43 @@ def eliminate(sparse: SparseRows) -> Elimination:
         else:
             rest[number] = rows.pop(number)
     return Elimination(pivots, reduced, rest)
+
+
+def shorten(rows: dict[int, Row]) -> dict[int, Row]:
+    """The same rows, with multiples of others subtracted as long as that makes one of them shorter."""
+    rows = {number: dict(row) for number, row in rows.items()}
+    columns: dict[int, set[int]] = {}
+    for number, row in rows.items():
+        for variable in row:
+            columns.setdefault(variable, set()).add(number)
+    waiting = sorted(rows, key=lambda number: (-len(rows[number]), number))  # the shortest is taken first
+    while waiting:
+        number = waiting.pop()
+        row = rows[number]
+        for variable in sorted(row):
+            if len(columns[variable]) > MANY:
+                continue
+            for other in sorted(columns[variable] - {number}):
+                shorter = _without(rows[other], variable, row) if variable in rows[other] else rows[other]
+                if len(shorter) < len(rows[other]):
+                    for gone in rows[other].keys() - shorter.keys():
+                        columns[gone].discard(other)
+                    for new in shorter.keys() - rows[other].keys():
+                        columns[new].add(other)
+                    rows[other] = shorter
+                    waiting.append(other)
+    return rows
+
+
+def _without(row: Row, variable: int, pivot_row: Row) -> Row:
+    """A multiple of the row minus one of the other, in which the variable has cancelled."""
+    pivot, entry = pivot_row[variable], row[variable]
+    combined = {
+        v: pivot * row.get(v, 0) - entry * pivot_row.get(v, 0) for v in row.keys() | pivot_row.keys()
+    }
+    left = {v: combined[v] for v in sorted(combined) if combined[v]}
+    divisor = gcd(*left.values()) if left else 1
+    return {v: coefficient // divisor for v, coefficient in left.items()}
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .aliases import ITSELF, ZERO, Reduction, simplify, subtract_parallel_rows
-from .elimination import Row, SparseRows, eliminate, peel
+from .elimination import Row, SparseRows, eliminate, peel, shorten
 from .integer_equations import Bools, IntegerEquations, Ints
 from .singularity_result import Singularities, check_singularities
 
@@ -115,14 +115,20 @@ def _drop_dependent_rows(work: Reduction, states: Bools, pivot_class: Ints) -> d
     peeling = peel(work.rows, ~states)
     core = eliminate(SparseRows(work.rows.select(peeling.left), work.numbers[peeling.left], ~states))
     among_states = _equations(core.rest, len(states))
-    # Only to tell which of them are independent: these stay as they are, because that is sparser.
+    # To tell which of them are independent. Of each the shorter form is kept: it is sparser, and of two
+    # constraints with the same highest derivatives, the one that is hidden behind the other comes out.
     constraints = eliminate(SparseRows(among_states, _numbers(core.rest), states))
     work.redundant.extend(constraints.rest)
     work.keep(~np.isin(work.numbers, _numbers(core.rest)))
     triangular = Reduction.of(_equations(core.reduced, len(states)), _numbers(core.reduced))
     simplify(triangular, states, pivot_class)
     work.adopt(triangular)
-    return {number: core.rest[number] for number in constraints.pivots}
+    return shorten(
+        {
+            number: min(core.rest[number], constraints.reduced[number], key=len)
+            for number in constraints.pivots
+        }
+    )
 
 
 def _equations(rows: dict[int, Row], n_variables: int) -> IntegerEquations:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modia_py.arrays import aliases
+from modia_py.arrays.elimination import shorten
 from modia_py.arrays.integer_equations import IntegerEquations
 from modia_py.arrays.singularities import check_singularities, remove_singularities
 from tests.integer_circuits import (
@@ -283,8 +284,9 @@ def test_coefficients_grow_beyond_64_bits():
         found = remove_singularities(equations, differentiated=states, elsewhere=~states)
         check_exactly(equations, found, states, ~states)
         assert len(found.redundant) == 1
-    # The constraints of the last round do not fit either, and stay exact.
-    assert found.hidden.coefficients.dtype == object
+    # They do not fit either, and stay exact; what follows is that all states are zero.
+    assert found.remaining.coefficients.dtype == object
+    assert found.hidden.coefficients.tolist() == [1] * found.hidden.n_rows
 
 
 def test_sums_of_repeated_variables_do_not_overflow():
@@ -390,3 +392,30 @@ def test_wrong_input_is_refused():
         remove_singularities(
             IntegerEquations([0, 1], [0], np.array([1]), 1), differentiated=nowhere, elsewhere=nowhere
         )
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.dictionaries(st.integers(0, 6), st.sampled_from([-3, -2, -1, 1, 2, 3])), max_size=6))
+def test_shorter_rows_say_the_same(rows):
+    independent = []
+    for row in rows:  # as where it is used
+        if np.linalg.matrix_rank(as_matrix([*independent, row])) > len(independent):
+            independent.append(row)
+    shorter = list(shorten(dict(enumerate(independent))).values())
+    assert np.linalg.matrix_rank(as_matrix([*independent, *shorter])) == len(independent)
+    assert np.linalg.matrix_rank(as_matrix(shorter)) == len(independent)
+    assert all(len(new) <= len(old) for new, old in zip(shorter, independent, strict=True))
+
+
+def test_rows_that_share_most_of_their_variables_come_apart():
+    rows = {7: {0: 1, 1: -1, 2: 2, 3: -2}, 9: {2: 1, 3: -1}}
+    assert shorten(rows) == {7: {0: 1, 1: -1}, 9: {2: 1, 3: -1}}
+    assert rows[7] == {0: 1, 1: -1, 2: 2, 3: -2}
+
+
+def as_matrix(rows):
+    matrix = np.zeros((max(1, len(rows)), 7))
+    for k, row in enumerate(rows):
+        for variable, coefficient in row.items():
+            matrix[k, variable] = coefficient
+    return matrix
