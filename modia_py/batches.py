@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from .expressions import Constant, Expr, Leaf
 from .indexing import Positions, Shape, affine_array, arithmetic_runs, c_strides, from_array
+from .lanes import calls_lapack, lanes
 from .templates import Pick, Slot, Template, evaluate, make_template
 
 MOST_RUNS = 8  # more slices than this cost more than a gather
@@ -91,7 +91,7 @@ class Batch:
             return one(*values)[None]
         if all(axis is None for axis in axes):
             return jnp.broadcast_to(one(*values), (self.count, *self.root.shape))
-        return jax.vmap(one, axes)(*values)
+        return lanes(one, axes, calls_lapack([self.root]))(*values)
 
 
 def make_batches(uses: list[Use]) -> list[Batch]:

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .lanes import lanes
 from .outputs import MOST_BYTES_AT_ONCE, Outputs, Piece, filled
 from .program import Arguments, Program
 from .run_statistics import LARGEST_VIOLATION, Certificate
@@ -132,10 +132,14 @@ class _Checker:
         self.written = WrittenEquations(program.structure.flat, program.functions.value_map)
         self.width = program.functions.value_map.zero + 1
         axes = (0, 0, 0, 0, None, None, None, None)
-        self._worst = quick_jit(jax.vmap(self._worst_row, axes), size)
-        self._worst_and_values = quick_jit(jax.vmap(partial(self._worst_row, keep=True), axes), size)
-        self._all_rows = quick_jit(jax.vmap(self._residuals, axes), size)
-        self._following = quick_jit(jax.vmap(partial(self._residuals, following=True), axes), size)
+
+        def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+            return quick_jit(lanes(function, axes, program.problem.one_by_one), size)
+
+        self._worst = compiled(self._worst_row)
+        self._worst_and_values = compiled(partial(self._worst_row, keep=True))
+        self._all_rows = compiled(self._residuals)
+        self._following = compiled(partial(self._residuals, following=True))
 
     def _residuals(
         self,
@@ -173,7 +177,7 @@ class _Checker:
                 moved = v + by_v * tolerance, vdot + by_vdot * of_slopes
             return written.residual(t, *moved, arguments.p, u)
 
-        found = jax.vmap(residual)(directions)  # the first of them is zero
+        found = lanes(residual, (0,), program.problem.one_by_one)(directions)  # the first of them is zero
         changes = jnp.abs(found[1:] - found[0])
         # What is not finite after a change says nothing.
         return found[0], jnp.max(jnp.where(jnp.isfinite(changes), changes, 0.0), axis=0), w

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -24,6 +23,7 @@ from .expressions import Constant, Expr, Leaf, leaves_of
 from .flat_model import FlatEquation
 from .indexing import Positions, arithmetic_runs, c_strides, from_array
 from .intervals import interval_runs, ranges
+from .lanes import calls_lapack, lanes
 from .structure import ModelStructure
 from .templates import Pick, Slot, evaluate, make_template
 from .value_map import ValueMap
@@ -171,6 +171,7 @@ class NodeEquations:
         all_lengths = np.concatenate(sizes)
         chosen = interval_runs(np.concatenate(rows), all_lengths)
         root, slots = template.root, template.slots
+        one_by_one = calls_lapack([root])
 
         def one(*arguments: Any) -> Any:
             return evaluate(root, slots, arguments)
@@ -181,7 +182,7 @@ class NodeEquations:
             if all(axis is None for axis in axes):
                 result = jnp.broadcast_to(one(*values), (count, *root.shape))
             else:
-                result = jax.vmap(one, axes)(*values)
+                result = lanes(one, axes, one_by_one)(*values)
             return jnp.concatenate([take(result.reshape(-1), run) for run in chosen])
 
         return _Part(call, np.concatenate(starts), all_lengths)

@@ -38,6 +38,12 @@ STRUCTURAL_KEYWORDS = frozenset(
 )
 
 
+WITHOUT_LAPACK = frozenset(
+    f"linalg.{name}"
+    for name in "cross diagonal matmul matrix_transpose norm outer trace vecdot vector_norm".split()
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Primitive:
     """A JAX function, by identity.
@@ -49,6 +55,7 @@ class Primitive:
     element alone, with numpy's broadcasting. `derivative_of` is set on directional derivatives: the
     primitive and the signature that were differentiated, with `active` as its moving arguments. A function
     of the user is `traced` anew by each call in an equation; `use` says which call a trace was made for.
+    One that `calls_lapack` factorizes a matrix: see `lanes`.
     """
 
     name: str
@@ -62,6 +69,7 @@ class Primitive:
     active: tuple[bool, ...] = ()
     traced: bool = False
     use: FunctionUse | None = None
+    calls_lapack: bool = False
 
     def __repr__(self) -> str:
         return self.name
@@ -110,7 +118,9 @@ def named(name: str) -> Primitive:
         )
     ufunc = getattr(np, name, None)
     elementwise = isinstance(ufunc, np.ufunc) and ufunc.signature is None and ufunc.nout == 1
-    return Primitive(name, evaluate, **{"elementwise": elementwise, **_FACTS.get(name, {})})
+    calls_lapack = name.startswith("linalg.") and name not in WITHOUT_LAPACK
+    facts = {"elementwise": elementwise, "calls_lapack": calls_lapack, **_FACTS.get(name, {})}
+    return Primitive(name, evaluate, **facts)
 
 
 def from_numpy(function: Callable[..., Any]) -> Primitive:
@@ -217,7 +227,9 @@ class FunctionUse:
                     *(v for v, mark in zip(leaves, signature.leaves, strict=True) if mark is DYNAMIC)
                 )
 
-            primitive = _traced[key] = Primitive(self.function.name, evaluate, use=self)
+            primitive = _traced[key] = Primitive(
+                self.function.name, evaluate, use=self, calls_lapack=found.calls_lapack
+            )
         if read is not None:
             _remember((self.function, self.signature, self.arguments), (read, primitive))
         return primitive
@@ -278,6 +290,7 @@ def jvp_of(primitive: Primitive, signature: Signature, active: tuple[bool, ...])
         elementwise=primitive.elementwise,
         derivative_of=(primitive, signature),
         active=active,
+        calls_lapack=primitive.calls_lapack,
     )
 
 

@@ -16,7 +16,10 @@ import numpy as np
 from .arrays.index1 import Slot
 from .arrays.structure import Integers
 from .arrays.transform import Transformation
+from .expressions import Expr
+from .flat_model import FlatModel
 from .index1_functions import Index1Functions
+from .lanes import calls_lapack, lanes
 from .signals import Signals, held_time
 from .solvers import Problem
 from .solvers.compile_options import quick_jit
@@ -80,7 +83,7 @@ class Program:
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
         if "outputs" not in self.kept:
-            at_all_times = jax.vmap(self.values, (0, 0, 0, None))
+            at_all_times = lanes(self.values, (0, 0, 0, None), self.problem.one_by_one)
             self.kept["outputs"] = quick_jit(at_all_times, self.functions.size)
         return self.kept["outputs"](t, x, xdot, arguments)
 
@@ -111,8 +114,14 @@ def make_program(
         multipliers=_given(layout.kind == Slot.MU),
         algebraic=_given(layout.kind == Slot.ALGEBRAIC),
         pattern=None if patterns is None else _both(patterns[0], functions.size),
+        one_by_one=calls_lapack(_sides(structure.flat)),
     )
     return Program(structure, result, functions, layout, signals, problem, patterns)
+
+
+def _sides(flat: FlatModel) -> list[Expr]:
+    equations = [flat_equation.equation for flat_equation in flat.equations]
+    return [side for equation in equations for side in (equation.lhs, equation.rhs)]
 
 
 def _given(flags: np.ndarray) -> np.ndarray | None:

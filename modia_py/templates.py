@@ -20,6 +20,7 @@ import jax.numpy as jnp
 
 from .expressions import Bundle, Call, Constant, Expr, Item, Leaf, index_of, rebuild
 from .indexing import Positions, contiguous
+from .lanes import calls_lapack, lanes
 from .nodes import Node, intern_node, topological
 from .primitives import Primitive, named, positional
 
@@ -259,15 +260,18 @@ def _rolled_group(templates: list[Template], slot: Any) -> Expr:
 def _rolled_primitive(
     root: Expr, slots: tuple[Slot, ...], batched: tuple[bool, ...], count: int
 ) -> Primitive:
+    one_by_one = calls_lapack([root])
+
     def one(*values: Any) -> Any:
         return evaluate(root, slots, values)
 
     def evaluate_all(*values: Any) -> Any:
         if not any(batched):
             return count * one(*values)
-        return jax.vmap(one, tuple(0 if b else None for b in batched))(*values).sum(axis=0)
+        axes = tuple(0 if b else None for b in batched)
+        return lanes(one, axes, one_by_one)(*values).sum(axis=0)
 
-    return Primitive(f"sum_of_{count}", evaluate_all)
+    return Primitive(f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one)
 
 
 # Evaluation.

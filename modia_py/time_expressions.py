@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,6 +19,7 @@ from .abrupt_parts import AbruptPart, abrupt_parts, differentiated_parts
 from .arrays.structure import Integers
 from .expressions import Constant, Expr
 from .flat_model import FlatEquation, FlatModel
+from .lanes import calls_lapack, lanes
 from .printing import clip_text
 from .signals import Data, Signals
 from .templates import Pick, Slot, Template, evaluate, make_template
@@ -90,7 +90,8 @@ class TimeExpressions:
                 ]
                 return jnp.asarray(evaluate(group.template.root, group.template.slots, filled), float)
 
-            parts.append(jax.vmap(one)(own).reshape(-1))
+            one_by_one = calls_lapack([group.template.root])
+            parts.append(lanes(one, (0,), one_by_one)(own).reshape(-1))
         return jnp.concatenate([jnp.zeros(0), *parts])
 
     def group_of(self, component: int, numbers: list[Integers]) -> tuple[_Group, int]:

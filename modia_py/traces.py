@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -17,6 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
+LAPACK = frozenset(
+    "cholesky eig eigh geqp3 geqrf hessenberg householder_product lu ormqr qr schur svd sylvester "
+    "symmetric_product triangular_solve tridiagonal tridiagonal_solve".split()
+)
+"""Primitives of JAX that work on matrices as a whole."""
 RULES = ("jvp_jaxpr_fun", "jvp_jaxpr_thunk", "fwd_jaxpr_thunk", "bwd", "fwd")
 """Rules of custom derivatives: objects that are new in each trace. The derivative is traced instead."""
 
@@ -29,6 +35,10 @@ class Trace:
     tree: Any
     digest: bytes
     alive: tuple[Any, ...] = field(repr=False)  # objects that the digest knows by their identity
+
+    @cached_property
+    def calls_lapack(self) -> bool:
+        return any(name in LAPACK for name in _primitive_names(self.program.jaxpr))
 
     def __call__(self, *arguments: Any) -> Any:
         return jax.tree_util.tree_unflatten(self.tree, jaxpr_as_fun(self.program)(*arguments))
@@ -72,6 +82,16 @@ def _recorded(function: Callable[..., Any], shapes: tuple[Any, ...]) -> tuple[Cl
 
 
 _JITTED = type(jax.jit(lambda: 0))
+
+
+def _primitive_names(program: Any) -> Iterator[str]:
+    """The operations of a program, those inside of others included."""
+    for equation in program.eqns:
+        yield equation.primitive.name
+        for value in equation.params.values():
+            for inner in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(inner, (ClosedJaxpr, Jaxpr)):
+                    yield from _primitive_names(inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner)
 
 
 def _words(program: ClosedJaxpr | Jaxpr, alive: list[Any]) -> Iterator[str]:

@@ -15,6 +15,7 @@ import numpy as np
 from .arrays.structure import NONE
 from .expressions import Bundle, Call, Constant, Expr, Item, Leaf
 from .flat_model import FlatEquation, FlatModel
+from .lanes import calls_lapack, lanes
 from .nodes import Node, topological
 from .printing import expression_text
 from .program import Arguments, Program
@@ -53,7 +54,8 @@ def _of_equation(flat: FlatModel, equation: FlatEquation, vectors: dict[str, np.
     leaves = [node for node in nodes if isinstance(node, Leaf)]
     values = [_leaf_values(flat, equation, leaf, vectors) for leaf in leaves]
     if copies and leaves:
-        results = jax.vmap(lambda *own: _all_values(nodes, leaves, own))(*values)
+        axes = (0,) * len(values)
+        results = lanes(lambda *own: _all_values(nodes, leaves, own), axes, calls_lapack(nodes))(*values)
     else:
         results = [value[None] for value in _all_values(nodes, [], ())]
     by_id = {id(node): np.asarray(value) for node, value in zip(nodes, results, strict=True)}

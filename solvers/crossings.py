@@ -54,7 +54,11 @@ def watch(problem: Problem, p: Any, old: State, state: State) -> State:
 def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State:
     parts = jnp.arange(PLACES + 1) / PLACES
     times = jnp.where(parts == 1.0, state.t, old.t + parts * (state.t - old.t))
-    later = jax.vmap(lambda t: sides_at(problem, t, *evaluate(state, t), p))(times[1:])
+
+    def look(t: jax.Array) -> jax.Array:
+        return sides_at(problem, t, *evaluate(state, t), p)
+
+    later = jax.lax.map(look, times[1:]) if problem.one_by_one else jax.vmap(look)(times[1:])
     sides = jnp.concatenate([old.sides[None], later])
     crossed = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
     place = jnp.argmax(crossed)

@@ -190,6 +190,8 @@ def matrix_and_probe(
             z = jnp.where(gather.colours == colour, 1.0, 0.0)
             return matrix_product(problem, t, x, xdot, p, c, z)
 
+        if problem.one_by_one:
+            return jax.lax.map(along, colours)
         if directions <= at_once:
             return jax.vmap(along)(colours)
         return jax.lax.map(along, colours, batch_size=at_once)

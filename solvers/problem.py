@@ -45,6 +45,8 @@ class Problem:
     pattern             (rows, columns) that may be nonzero in dF/dx + dF/dxdot; None: find them
     crossings           z(t, x, xdot, p) -> array, whose zeros are events; None: no events
     directions          for each crossing: +1 rising only, -1 falling only, 0 both
+    one_by_one          the residual factorizes matrices: it is not evaluated at many points by a `vmap`,
+                        where threads of XLA could wait for each other for ever
 
     >>> from modia_py.solvers import Problem, solve
     >>> decay = Problem(lambda t, x, xdot, p: xdot + p * x, size=1, differential_rows=1)
@@ -61,6 +63,7 @@ class Problem:
     pattern: tuple[Sequence[int], Sequence[int]] | None = None
     crossings: Residual | None = None
     directions: Sequence[int] | None = None
+    one_by_one: bool = False
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     """What was made ready for this problem: patterns and compiled functions."""
 
