@@ -49,16 +49,54 @@ class AbruptPart:
 
 def abrupt_parts(roots: list[Expr]) -> list[AbruptPart]:
     """The largest subexpressions of time, inputs, parameters and constants that may change abruptly."""
+    largest, facts = _largest_known(roots)
+    abrupt = [node for node in largest if facts[id(node)].is_abrupt]
+    return [AbruptPart(node, core) for node in abrupt for core in _cores(node, facts)]
+
+
+def smooth_parts(roots: list[Expr]) -> list[AbruptPart]:
+    """The largest subexpressions of time, parameters and constants that are smooth, and not just linear."""
+    largest, facts = _largest_known(roots)
+    curved = [node for node in largest if facts[id(node)].smooth and not facts[id(node)].linear]
+    return [AbruptPart(node, node) for node in curved if not _has_inputs(node)]
+
+
+def _has_inputs(root: Expr) -> bool:
+    return any(isinstance(node, Leaf) and node.symbol.kind == "input" for node in topological([root]))
+
+
+JUMPS = frozenset("sign floor ceil rint round trunc fix heaviside floor_divide".split())
+
+
+def jumps_with_variables(roots: list[Expr]) -> list[Expr]:
+    """Functions that jump where a variable has some value, which their derivative says nothing of."""
+    nodes = list(topological(roots))
+    moves: dict[int, bool] = {}
+    for node in nodes:
+        is_variable = isinstance(node, Leaf) and node.symbol.kind == "variable"
+        moves[id(node)] = is_variable or any(moves[id(arg)] for arg in node.args)
+
+    def jumps(node: Node) -> bool:
+        if not isinstance(node, Call):
+            return False
+        if node.primitive is named("where") and len(node.args) == 3:
+            condition, *branches = (moves[id(arg)] for arg in node.args)
+            return condition and not any(branches) and node.args[1] is not node.args[2]
+        return node.primitive.name in JUMPS and moves[id(node)]
+
+    return [node for node in nodes if isinstance(node, Expr) and jumps(node)]
+
+
+def _largest_known(roots: list[Expr]) -> tuple[list[Expr], dict[int, _Facts]]:
+    """The largest subexpressions that move with time and not with variables; what is known of all nodes."""
     facts: dict[int, _Facts] = {}
     nodes = list(topological(roots))
     for node in nodes:
         facts[id(node)] = _facts(node, [facts[id(arg)] for arg in node.args])
     used_outside = {id(arg) for node in nodes if not facts[id(node)].known for arg in node.args}
     used_outside |= {id(root) for root in roots}
-    found = [node for node in nodes if id(node) in used_outside and facts[id(node)].is_abrupt]
-    return [
-        AbruptPart(node, core) for node in found if isinstance(node, Expr) for core in _cores(node, facts)
-    ]
+    found = [node for node in nodes if isinstance(node, Expr) and id(node) in used_outside]
+    return [node for node in found if facts[id(node)].known and facts[id(node)].moves], facts
 
 
 def _cores(part: Expr, facts: dict[int, _Facts]) -> list[Expr]:

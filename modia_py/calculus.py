@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .abrupt_parts import remember_derivative
+from .abrupt_parts import jumps_with_variables, remember_derivative
 from .errors import ModelError, ModelWarning
 from .expressions import (
     Bundle,
@@ -44,6 +44,13 @@ def der(x: Any) -> Expr:
         warnings.warn(
             f"der({expr}) is zero ({user_source()}): {expr} is a parameter. Declare it as a Var if it "
             f"changes with time.",
+            ModelWarning,
+            stacklevel=2,
+        )
+    if jumps := jumps_with_variables([expr]):
+        warnings.warn(
+            f"der({expr}) has no impulse where `{jumps[0]}` jumps ({user_source()}): if that makes the "
+            f"whole expression jump, the result is wrong. Write a ramp in place of the jump.",
             ModelWarning,
             stacklevel=2,
         )

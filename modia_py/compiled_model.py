@@ -163,7 +163,7 @@ class CompiledModel:
             return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
 
         small = below_tolerance(self.flat, program, run.pieces, options, init)
-        point = replace(point, notes=(*point.notes, *plan.notes, *small))
+        point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *small))
         compiling = initializing.compiling + integrating.compiling + checking.compiling
         self.translation.note_run(run.linear_solver, compiling)
         seconds = {
@@ -177,11 +177,16 @@ class CompiledModel:
 
     def _certified(self, program: Program, run: Run, options: RunOptions) -> Run:
         """Output made consistent, and the run with what is known of it; failed if equations do not hold."""
-        pieces = polished(program, run.pieces, run.work, options.rtol, options.atol, options.linear_solver)
+        pieces, unresolved, notes = polished(
+            program, run.pieces, run.work, options.rtol, options.atol, options.linear_solver
+        )
         outputs = Outputs(self.flat, program, pieces)
-        run = replace(run, pieces=pieces, outputs=outputs)
+        run = replace(run, pieces=pieces, outputs=outputs, notes=notes)
         if run.status.failed:
             return run
+        if unresolved is not None:
+            message = f"{Status.VIOLATED.advice} {unresolved.text(program)}"
+            return replace(run, status=Status.VIOLATED, message=message)
         certificate = certify(program, outputs, run.work, self._tolerances(program, options))
         run = replace(run, certificate=certificate)
         if certificate.holds:

@@ -235,7 +235,7 @@ def _kind(value: Any) -> str:
     return type(value).__name__
 
 
-RESERVED_NAMES = frozenset({"array", "equations", "initial_equations"})
+RESERVED_NAMES = frozenset({"array", "equations", "initial_equations", "time"})
 
 
 def _check_nothing_lost(cls: type, given: dict[str, Any]) -> None:

@@ -75,7 +75,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("resistanse", ["resistance", "current"])
     "Did you mean 'resistance'?"
     """
-    candidates = list(dict.fromkeys(known))
+    candidates, name = list(dict.fromkeys(known)), str(name)
     near = [candidate for candidate in candidates if candidate.lower() == name.lower()]
     near += difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
     if not near:  # the user may have left out, or invented, part of the path

@@ -25,6 +25,7 @@ from .primitives import (
     Primitive,
     Signature,
     from_numpy,
+    mixes_relations,
     named,
     positional,
     result_shapes,
@@ -60,16 +61,16 @@ class Expr(Node, ArrayInterface):
             # A static integer exponent: JAX turns it into products, exact at zero and for x < 0.
             return call(named("power"), operands[0], int(operands[1]))
         primitive, args = named(operator), tuple(map(as_expr, operands))
+        if mixes_relations(operator, [arg.dtype for arg in args]):
+            args = tuple(call(named("where"), a, 1.0, 0.0) if a.dtype == "bool" else a for a in args)
         try:
             return apply(primitive, positional(len(args)), args)
         except (TypeError, ValueError) as error:
             raise ModelError(_misfit_text(primitive, args, error)) from None
 
     def _apply_numpy(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-        if function is np.shape:
-            return self.shape
-        if function is np.ndim:
-            return self.ndim
+        if function in (np.shape, np.ndim):
+            return self.shape if function is np.shape else self.ndim
         if function is np.size and len(args) == 1:
             return self.size
         return call(from_numpy(function), *args, **kwargs)

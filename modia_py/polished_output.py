@@ -7,13 +7,14 @@ polished, or none: a curve of both kinds would be ragged by a tolerance.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .outputs import Piece
 from .program import Program
+from .row_names import x_name
 from .solvers import Statistics, polish
 from .solvers.jacobian import pattern_of
 
@@ -25,14 +26,38 @@ ITERATION, MATRIX = 10, 4
 """Work for a row besides the directions of its two matrices: two iterations; and to factorize."""
 
 
+LARGEST_DEFECT = 100.0
+"""Of a state, in tolerances: more, and something has happened between two steps that none has seen."""
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """Where a state does not follow its equations between two steps, and by how many tolerances."""
+
+    time: float
+    element: int
+    defect: float
+
+    def text(self, program: Program) -> str:
+        return (
+            f"Near time {self.time:.6g} something happens within one step that the integrator has not "
+            f"seen: {x_name(program, self.element)} is off by {self.defect:.2g} tolerances there. A short "
+            f"pulse, or a fast source while all else is at rest? Say where it is by inputs={{name: "
+            f"(function, breaks)}}, or start closer to it; a smaller `rtol` may help."
+        )
+
+
 def polished(
     program: Program, pieces: list[Piece], work: Statistics, rtol: float, atol: Any, linear_solver: str
-) -> list[Piece]:
-    """The pieces with consistent rows, or as they are where that would take too long."""
+) -> tuple[list[Piece], Unresolved | None, tuple[str, ...]]:
+    """The pieces with consistent rows, or as they are where that would take too long.
+
+    With what was found on the way: a state that does not follow its equations; notes on branches.
+    """
     rows, size = sum(len(piece.t) for piece in pieces), program.functions.size
     if not size or not rows or not _pays(program, pieces[0], rows, work):
-        return pieces
-    found = []
+        return pieces, None, ()
+    found, worst, notes = [], None, []
     for piece in pieces:
         if not len(piece.t):
             found.append(piece)
@@ -44,7 +69,25 @@ def polished(
         )  # fmt: skip
         slack = np.where(new.settled, 0.0, piece.slack)
         found.append(replace(piece, x=new.x, xdot=new.xdot, slack=slack))
-    return found
+        k = int(np.argmax(new.defect))
+        if not new.defect[k] <= max(LARGEST_DEFECT, worst.defect if worst else 0.0):
+            worst = Unresolved(float(piece.t[k]), int(new.element[k]), float(new.defect[k]))
+        notes += _branch_notes(piece.t, new.sign)
+    return found, worst, tuple(notes)
+
+
+def _branch_notes(t: np.ndarray, sign: np.ndarray) -> list[str]:
+    """The determinant of the equations does not change its sign along a solution without a jump."""
+    known = np.flatnonzero(sign)
+    changes = np.flatnonzero(np.diff(sign[known]))
+    if not len(changes):
+        return []
+    first, more = changes[0], len(changes) - 1
+    again = f", and {more} more times" if more else ""
+    return [
+        f"between the times {t[known[first]]:.6g} and {t[known[first + 1]]:.6g}{again}, the equations are "
+        f"singular: where they have several solutions, this one may go over to another there"
+    ]
 
 
 def _pays(program: Program, piece: Piece, rows: int, work: Statistics) -> bool:

@@ -151,6 +151,15 @@ def _getitem(array: Any, index: Any) -> Any:
 GETITEM = Primitive("getitem", _getitem, linear=JOINT, operands=1)
 
 
+ARITHMETIC = frozenset("add subtract multiply divide negative power matmul".split())
+
+
+def mixes_relations(operator: str, dtypes: list[str]) -> bool:
+    """Whether relations stand beside numbers: there they are one or zero."""
+    mixed = operator == "negative" or any(dtype != "bool" for dtype in dtypes)
+    return operator in ARITHMETIC and "bool" in dtypes and mixed
+
+
 class _Dynamic:
     """Marks the place of an expression among the arguments of a call."""
 

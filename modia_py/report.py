@@ -6,6 +6,7 @@ import numpy as np
 
 from .arrays.index1 import Slot
 from .arrays.structure import NONE
+from .differentiated_jumps import times_differentiated
 from .node_names import NodeNames
 from .transformed_equations import derived_text
 from .translation import Translation
@@ -72,11 +73,7 @@ def _index(translation: Translation) -> list[str]:
     """How often equations were differentiated."""
     model, final = translation.structure, translation.result.structure
     original = translation.result.simplified
-    times = np.zeros(len(original.equations), np.int64)
-    at = np.arange(len(times))
-    while (moving := (at != NONE) & (final.equation_derivative[at] != NONE)).any():
-        times += moving
-        at = np.where(moving, final.equation_derivative[at], NONE)
+    times = times_differentiated(translation.result)
     most = int(times.max(initial=0))
     algebraic = bool((final.variable_derivative == NONE)[: final.variable_count].any())
     lines = [f"index {most + 1}" if most or algebraic else "index 0"]

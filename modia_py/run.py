@@ -57,6 +57,7 @@ class Run:
     seconds: float
     outputs: Outputs | None = None
     certificate: Certificate | None = None
+    notes: tuple[str, ...] = ()
 
 
 def integrate(

@@ -12,10 +12,12 @@ import numpy as np
 
 from .breaks import Search, Watch
 from .bursts import bursts
+from .differentiated_jumps import jump_notes
 from .errors import ModelError
 from .expressions import leaves_of
 from .flat_model import FlatEquation, FlatModel
 from .lost_impulses import check_written_derivatives
+from .oscillations import MOST_STEPS, longest_step_for_sources, step_for
 from .program import Arguments, Program
 from .signals import Data, Signal, Signals
 from .stops import Plan, Stop, plan_run, whole
@@ -33,7 +35,7 @@ def make_plan(program: Program, signals: Signals, arguments: Arguments, start: f
     highest = program.functions.integrals.order
     stops = [stop for signal in signals.each for stop in _known_stops(signal, highest)]
     busy: list[tuple[float, float]] = []
-    longest_step = signals.longest_step
+    longest_step = min(signals.longest_step, longest_step_for_sources(program, arguments, start, stop))
     notes: tuple[str, ...] = ()
     if searched or expressions.groups:
         rows, numbers = expressions.rows(np.asarray(arguments.p))
@@ -46,6 +48,10 @@ def make_plan(program: Program, signals: Signals, arguments: Arguments, start: f
         _check_finite(found, names)
         stops = [*_found_stops(found, names), *stops]
         busy = bursts(found.times, found.values, [s.before for s in stops]) if found.complete else []
+        smooth = np.setdiff1d(np.arange(names.total), [one.component for one in found.breaks])
+        values = found.values[:, smooth] if found.complete else np.zeros((len(found.times), 0))
+        shortest = (stop - start) / MOST_STEPS
+        longest_step = min(longest_step, max(step_for(values, _slopes(found.times, values)), shortest))
         if not found.complete:
             longest_step = min(longest_step, (stop - start) / len(found.times))
             notes = (
@@ -60,7 +66,13 @@ def make_plan(program: Program, signals: Signals, arguments: Arguments, start: f
         plan = plan_run(start, stop, stops, highest, longest_step, busy)
     else:
         plan = whole(start, stop, longest_step)
-    return replace(plan, notes=notes + plan.notes)
+    if "jump notes" not in kept:
+        kept["jump notes"] = jump_notes(program.structure, program.result)
+    return replace(plan, notes=notes + plan.notes + kept["jump notes"])
+
+
+def _slopes(times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.gradient(values, times, axis=0) if len(times) > 1 and values.size else np.zeros_like(values)
 
 
 def _functions(signals: Signals, expressions: TimeExpressions) -> Any:

@@ -279,7 +279,7 @@ def _real_array(value: Any, what: str, where: Source) -> np.ndarray:
         if value is None or np.iscomplexobj(value):
             raise TypeError
         array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ModelError(f"{what} must be real numbers, not {value!r} ({where}).") from None
     array.setflags(write=False)
     return array

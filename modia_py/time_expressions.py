@@ -8,7 +8,7 @@ collected, one for each template; copies with the same parameters are looked at 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +49,11 @@ class _Group:
 class TimeExpressions:
     """All parts of the equations of a model that are functions of time, as one function."""
 
-    def __init__(self, flat: FlatModel):
+    def __init__(self, flat: FlatModel, find: Callable[[list[Expr]], list[AbruptPart]] | None = None):
+        """Parts that may change abruptly, or those that `find` finds in the sides of an equation."""
         self.flat = flat
         self.inputs = sum(entry.size for entry in flat.inputs)
-        self.groups = tuple(_groups(flat, self.inputs))
+        self.groups = tuple(_groups(flat, self.inputs, _abrupt if find is None else find))
         orders = [slot.order for g in self.groups for slot in g.template.slots if slot.kind == "input"]
         self.input_order = max(orders, default=0)
 
@@ -104,14 +105,19 @@ class TimeExpressions:
         raise IndexError("there is no such component")
 
 
-def _groups(flat: FlatModel, inputs: int) -> Iterator[_Group]:
+def _abrupt(sides: list[Expr]) -> list[AbruptPart]:
+    return [*abrupt_parts(sides), *differentiated_parts(sides)]
+
+
+def _groups(
+    flat: FlatModel, inputs: int, find: Callable[[list[Expr]], list[AbruptPart]]
+) -> Iterator[_Group]:
     parts_of: dict[int, list[AbruptPart]] = {}
     uses: dict[tuple[int, int], list[tuple[FlatEquation, Expr, Template]]] = {}
     for equation in flat.equations:
         own = equation.equation
         if id(own) not in parts_of:
-            sides = [own.lhs, own.rhs]
-            parts_of[id(own)] = [*abrupt_parts(sides), *differentiated_parts(sides)]
+            parts_of[id(own)] = find([own.lhs, own.rhs])
         for part in parts_of[id(own)]:
             template = make_template(part.core)
             key = id(template.root), part.differentiated

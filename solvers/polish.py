@@ -4,16 +4,21 @@ Between two steps the interpolating polynomial keeps the constraints to the tole
 derivative is less accurate by an order, while forces are part of xdot. Both are mended by Newton's method
 at a fixed matrix, first x, then xdot from it:
 
-    M(c) shift = [0; -fc(t, x)],                       x as a step of the integrator would move it,
-    M(0) change = [-fd(t, x, xdot); -d/dt fc(t, x)],   xdot from the equations, and rates of constraints,
+    minimize |W shift|  subject to  dfc/dx shift = -fc(t, x),   the smallest move in units of the tolerance,
+    M change = [-fd(t, x, xdot); -d/dt fc(t, x)],   xdot from equations and rates of constraints,
 
-with M(c) = [dfd/dxdot + c dfd/dx; dfc/dx], and c of the size of the steps around. With M(0) x would move as
-by an impulse, which leaves states alone. But where a fast state follows an algebraic unknown, as the
-current of an inductor behind a diode that blocks, it is the state which is off: the unknown, moved instead,
-would be wrong by hundreds of tolerances.
+with W = 1 / tolerance and the matrix of the special form, M = [dfd/dxdot; dfc/dx]. To leave all states
+alone would not do: where a fast state follows an algebraic unknown, as the current of an inductor behind a
+diode that blocks, it is the state which is off, and the unknown, moved instead, would be wrong by hundreds
+of tolerances. Nor would it do to move x as a step does: what a large gain makes of the error of an unknown
+would go into the states.
 
 A row is left as it is where this does not settle, or where x would move by more than interpolation
 explains: then its constraints are violated by more than the tolerance, and who checks the rows will see it.
+
+The slope that the equations give is compared with that of the polynomial. They are not the same where
+something happened within a step that no step has seen, a short pulse for example. How far x is off there,
+the matrix of the step says, M(c) defect = [c fd(t, x, slope of the polynomial); 0].
 """
 
 from __future__ import annotations
@@ -25,11 +30,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .choose_solver import choose_solver
 from .compile_options import quick_jit
-from .compiled import Room, Rooms
-from .jacobian import C_ZERO, Gather, gather_tables, matrix_values, pattern_of
-from .linear import SingularMatrix
+from .jacobian import C_ZERO, Gather, Pattern, gather_tables, matrix_values, pattern_of
+from .many_systems import ManySystems
 from .problem import Problem, kinds
 
 ITERATIONS = 2
@@ -40,13 +43,13 @@ SETTLED = 0.01
 EXACT, ROUNDING = 1e-15, 1e-12
 """What is left of an equation, compared with its terms: nothing is to be mended; a correction that does not
 make it smaller has settled nevertheless."""
-SOLVED = 1e-6
-"""What is left of a row of a linear system, compared with its terms: more, and its matrix is singular."""
 MOST_BYTES = 1e7
 """Rows of output are worked on together as long as their matrices stay below this."""
 FEWEST_ROWS = 16
 PART_OF_STEP = 0.5
 """c of a step, roughly: it is its size over the sum 1 + 1/2 + ... of as many terms as its order."""
+SUSPECT = 10.0
+"""Tolerances that x would be off by a step later if the slope of the polynomial is wrong, nothing stiff."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,12 @@ class Polished:
     xdot: np.ndarray
     settled: np.ndarray
     """Which rows are consistent now; the others are as they were."""
+    defect: np.ndarray
+    """By how much states do not follow their equations between steps, in tolerances, at most."""
+    element: np.ndarray
+    """Of which element of x that is."""
+    sign: np.ndarray
+    """Of the determinant of M: it does not change along a solution. Zero where it is not known."""
 
 
 class Rows(NamedTuple):
@@ -68,27 +77,32 @@ class Rows(NamedTuple):
         return Rows(self.t[chosen], self.x[chosen], self.xdot[chosen])
 
 
-class _Polisher:
-    """Compiled once for a problem: its residual, rates and matrix at many times, and sparse solutions.
+class Tolerances(NamedTuple):
+    """Of the result; which elements of x are tested, and which of these are states."""
 
-    Small systems are solved on the host: XLA's solver for many of them may never return (see
-    `Problem.one_by_one`).
-    """
+    rtol: float
+    atol: np.ndarray
+    tested: np.ndarray
+    is_state: np.ndarray
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        return self.rtol * np.abs(x) + self.atol
+
+
+class _Polisher:
+    """Compiled once for a problem: its residuals, rates and matrices at many times."""
 
     def __init__(self, problem: Problem, p: Any, linear_solver: str):
         pattern = pattern_of(problem, p)
         self.problem, self.pattern, self.gather = problem, pattern, gather_tables(pattern)
-        self.columns, self.rows = np.asarray(pattern.columns), np.asarray(pattern.rows)
-        self.first = np.flatnonzero(np.diff(self.rows, prepend=-1))  # entry of each equation
-        self.solver = choose_solver(linear_solver, pattern).solver
-        self.is_dense, self.rooms = self.solver.name == "dense", Rooms(self.solver)
+        self.form = ManySystems(pattern, linear_solver)
+        self.nearest = _Nearest(problem, pattern, self.form.is_dense)
         self.values = quick_jit(self._values, problem.size)
         self.residuals = quick_jit(self._residuals, problem.size)
-        self.solutions = quick_jit(self._solutions, problem.size)
 
     def _each(self, function: Any, rows: Any) -> Any:
         """The function of each row: at once where vectors are short."""
-        at_once = self.is_dense and not self.problem.one_by_one
+        at_once = self.form.is_dense and not self.problem.one_by_one
         return jax.vmap(function)(rows) if at_once else jax.lax.map(function, rows)
 
     def _values(self, gather: Gather, rows: Rows, c: Any, p: Any) -> jax.Array:
@@ -107,79 +121,56 @@ class _Polisher:
 
         return self._each(one, rows)
 
-    def _solutions(self, tables: Any, factors: Any, values: Any, right: Any) -> jax.Array:
-        def one(row: tuple[Any, Any]) -> jax.Array:
-            return self.solver.solve(tables, self.solver.factor(tables, row[0], factors), row[1])
-
-        return jax.lax.map(one, (values, right))
-
     def at_once(self, rows: int) -> int:
         """How many rows make a call: a power of two, so that other numbers of rows compile nothing new."""
-        entries = self.problem.size**2 if self.is_dense else len(self.rows)
+        n = self.problem.size
+        entries = (2 * n) ** 2 if self.form.is_dense else 2 * self.pattern.entries + n
         most = max(FEWEST_ROWS, 1 << int(MOST_BYTES / (8 * entries)).bit_length() - 1)
         return int(min(1 << max(0, rows - 1).bit_length(), most))
 
-    def solve(self, room: Room, values: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """One system for each row; NaN where there is no solution."""
-        found = self._dense(values, right) if self.is_dense else self._sparse(room, values, right)
-        left = np.abs(self._product(values, found) - right)
-        size = self._product(np.abs(values), np.abs(found)) + np.abs(right)
-        scale = np.maximum.reduceat(np.abs(values), self.first, axis=1)  # of the equations
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left, size = (np.max(part[:, self.rows[self.first]] / scale, axis=1) for part in (left, size))
-        return np.where((left <= SOLVED * size)[:, None], found, np.nan)
-
-    def _dense(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
-        n = self.problem.size
-        matrices = np.zeros((len(values), n, n))
-        matrices[:, self.rows, self.columns] = values
-        # As `linear_dense`: pivots are chosen as if the largest entry of each row were one.
-        scale = np.ldexp(1.0, -np.frexp(np.abs(matrices).max(axis=2))[1])
-        matrices *= scale[:, :, None]
-        usable = np.all(np.isfinite(matrices), axis=(1, 2)) & np.all(np.isfinite(right), axis=1)
-        matrices[~usable] = np.eye(n)
-        try:
-            found = np.linalg.solve(matrices, (scale * right)[:, :, None])[:, :, 0]
-        except np.linalg.LinAlgError:  # one of them is singular
-            found = np.full_like(right, np.nan)
-            for k in range(len(right)):
-                if np.linalg.matrix_rank(matrices[k]) == n:
-                    found[k] = np.linalg.solve(matrices[k], scale[k] * right[k])
-        return np.where(usable[:, None], found, np.nan)
-
-    def _sparse(self, room: Room, values: np.ndarray, right: np.ndarray) -> np.ndarray:
-        finite = np.all(np.isfinite(values), axis=1)
-        found = np.full_like(right, np.nan)
-        if not finite.any():
-            return found
-        try:
-            factors = room.solver.prepare(jnp.asarray(values[np.argmax(finite)]))
-        except SingularMatrix:
-            return found
-        solve = room.wait_for(self.solutions)
-        return np.asarray(solve(room.solver.tables, factors, np.where(finite[:, None], values, 0.0), right))
-
-    def _product(self, values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-        """Matrix times vector, for each row of output. (Entries are in the order of the equations.)"""
-        with np.errstate(invalid="ignore"):
-            terms = values * vectors[:, self.columns]
-        product = np.zeros_like(vectors)
-        product[:, self.rows[self.first]] = np.add.reduceat(terms, self.first, axis=1)
-        return product
-
     def relative(self, values: np.ndarray, left: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """What is left of the equations of each row, compared with their terms; the largest."""
-        terms = self._product(np.abs(values), np.abs(vectors))
+        terms = self.form.product(np.abs(values), np.abs(vectors))
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(left == 0.0, 0.0, np.abs(left) / terms).max(axis=1)
 
 
-class Tolerances(NamedTuple):
-    """Of the result; and which elements of x are tested: others are not moved."""
+class _Nearest:
+    """The smallest shift onto the constraints: with J = dfc/dx and y = W shift,
 
-    rtol: float
-    atol: np.ndarray
-    tested: np.ndarray
+    [I, (J/W)^T; J/W, 0] [y; nu] = [0; -fc].
+    """
+
+    def __init__(self, problem: Problem, pattern: Pattern, is_dense: bool):
+        self.n = problem.size
+        self.constraints = np.flatnonzero(~problem.row_flags)
+        self.entries = np.flatnonzero(~problem.row_flags[pattern.rows])
+        number = np.cumsum(~problem.row_flags) - 1
+        of_row = pattern.rows[self.entries]
+        self.first = np.flatnonzero(np.diff(of_row, prepend=-1))  # entry of each constraint
+        self.lengths = np.diff(np.append(self.first, len(of_row)))
+        row, self.column = self.n + number[pattern.rows[self.entries]], pattern.columns[self.entries]
+        rows = np.concatenate([np.arange(self.n), row, self.column])
+        columns = np.concatenate([np.arange(self.n), self.column, row])
+        self.order = np.lexsort((columns, rows))
+        size = self.n + len(self.constraints)
+        rows, columns = rows[self.order].astype(np.int32), columns[self.order].astype(np.int32)
+        whole = Pattern(size, rows, columns, np.zeros(size, np.int32))
+        self.systems = ManySystems(whole, "dense" if is_dense else "klu") if len(self.constraints) else None
+
+    def shift(self, values: np.ndarray, off: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
+        """The shift for each row; NaN where there is none."""
+        if self.systems is None:
+            return np.zeros_like(off)
+        slopes = values[:, self.entries] * tolerance[:, self.column]
+        # With slopes of about one, any order of elimination will do.
+        scale = np.maximum.reduceat(np.abs(slopes), self.first, axis=1)
+        scale = 1.0 / np.where(scale > 0.0, scale, 1.0)
+        slopes = slopes * np.repeat(scale, self.lengths, axis=1)
+        parts = [np.ones((len(values), self.n)), slopes, slopes]
+        right = np.concatenate([np.zeros((len(values), self.n)), -scale * off[:, self.constraints]], axis=1)
+        found = self.systems.solve(np.concatenate(parts, axis=1)[:, self.order], right)
+        return tolerance * found[:, : self.n]
 
 
 def polish(
@@ -196,58 +187,95 @@ def polish(
 ) -> Polished:
     """Rows (t, x, xdot) of a solution, made consistent where they are nearly so.
 
-    step    of the integrator around each of them; None, or zero: x moves as by an impulse
+    step    of the integrator around each of them; None, or zero: no defect is computed
     """
     key = "polish", linear_solver, kinds(p)
     if key not in problem.kept:
         problem.kept[key] = _Polisher(problem, p, linear_solver)
     polisher: _Polisher = problem.kept[key]
-    atol = np.broadcast_to(np.asarray(atol, float), problem.size)
-    tolerances = Tolerances(float(rtol), atol, ~problem.flags("integrals"))
+    tested = ~problem.flags("integrals")
+    limits = Tolerances(
+        float(rtol), np.broadcast_to(np.asarray(atol, float), problem.size), tested,
+        tested & ~problem.flags("algebraic"),
+    )  # fmt: skip
     steps = np.zeros(len(t)) if step is None else np.asarray(step)
-    new = Polished(np.array(x), np.array(xdot), np.zeros(len(t), bool))
+    nothing = np.zeros(len(t))
+    new = Polished(
+        np.array(x),
+        np.array(xdot),
+        nothing > 0,
+        nothing.copy(),
+        nothing.astype(int),
+        nothing.copy(),
+    )
     count = polisher.at_once(len(t))
-    with polisher.rooms.one() as room:
-        for start in range(0, len(t), count):
-            part = np.arange(start, min(start + count, len(t)))
-            filled = np.append(part, np.repeat(part[-1:], count - len(part)))
-            rows, c = Rows(np.asarray(t), x, xdot).some(filled), PART_OF_STEP * steps[filled]
-            mended, settled = _mend(polisher, room, rows, np.maximum(c, C_ZERO), p, tolerances)
-            chosen = part[settled[: len(part)]]
-            new.x[chosen], new.xdot[chosen] = mended.x[chosen - start], mended.xdot[chosen - start]
-            new.settled[chosen] = True
+    for start in range(0, len(t), count):
+        part = np.arange(start, min(start + count, len(t)))
+        filled = np.append(part, np.repeat(part[-1:], count - len(part)))
+        rows = Rows(np.asarray(t), x, xdot).some(filled)
+        mended, settled, sign = _mend(polisher, rows, p, limits)
+        defect, element = _defect(polisher, mended, rows.xdot, settled, steps[filled], p, limits)
+        chosen = np.flatnonzero(settled[: len(part)])
+        new.x[part[chosen]], new.xdot[part[chosen]] = mended.x[chosen], mended.xdot[chosen]
+        new.settled[part], new.sign[part] = settled[: len(part)], sign[: len(part)]
+        new.defect[part], new.element[part] = defect[: len(part)], element[: len(part)]
     return new
 
 
 def _mend(
-    polisher: _Polisher, room: Room, rows: Rows, c: np.ndarray, p: Any, tolerances: Tolerances
-) -> tuple[Rows, np.ndarray]:
-    """First x, then xdot; and which rows have settled."""
-    is_fd, tested = polisher.problem.row_flags, tolerances.tested
-    weights = tested / (tolerances.rtol * np.abs(rows.x) + tolerances.atol)
-    values = np.asarray(polisher.values(polisher.gather, rows, c, p))
-    x, settled = rows.x, np.zeros(len(c), bool)
+    polisher: _Polisher, rows: Rows, p: Any, limits: Tolerances
+) -> tuple[Rows, np.ndarray, np.ndarray]:
+    """First x, then xdot; which rows have settled, and the signs of their matrices."""
+    is_fd, count = polisher.problem.row_flags, len(rows.t)
+    tolerance, zero = limits.of(rows.x), np.full(count, C_ZERO)
+    values = np.asarray(polisher.values(polisher.gather, rows, zero, p))
+    x, settled = rows.x, np.zeros(count, bool)
     for _ in range(ITERATIONS):
         off = np.where(is_fd, 0.0, np.asarray(polisher.residuals(rows._replace(x=x), p)[0]))
         left = polisher.relative(values, off, x)
         if np.all(left <= EXACT):
             break
-        change = np.where(tested, polisher.solve(room, values, -off), 0.0)
+        change = np.where(limits.tested, polisher.nearest.shift(values, off, tolerance), 0.0)
         x = x + change
-        settled = (np.abs(change * weights).max(axis=1) <= SETTLED) | (left <= ROUNDING)
-    settled = (settled | (left <= EXACT)) & (np.abs((x - rows.x) * weights).max(axis=1) <= LARGEST_SHIFT)
+        settled = (np.abs(change / tolerance).max(axis=1) <= SETTLED) | (left <= ROUNDING)
+    settled = (settled | (left <= EXACT)) & (np.abs((x - rows.x) / tolerance).max(axis=1) <= LARGEST_SHIFT)
     rows = rows._replace(x=np.where(settled[:, None], x, rows.x))
 
-    values = np.asarray(polisher.values(polisher.gather, rows, np.full(len(c), C_ZERO), p))
-    xdot, sizes = rows.xdot, [np.zeros(len(c))]
+    values = np.asarray(polisher.values(polisher.gather, rows, zero, p))
+    xdot, sizes = rows.xdot, [np.zeros(count)]
     for _ in range(ITERATIONS):
         value, rate = (np.asarray(part) for part in polisher.residuals(rows._replace(xdot=xdot), p))
         off = np.where(is_fd, value, rate)
         left = polisher.relative(values, off, xdot)
         if np.all((left <= EXACT) | ~settled):
             break
-        change = polisher.solve(room, values, -off)
+        change = polisher.form.solve(values, -off)
         xdot = xdot + change
         sizes.append(np.abs(change).max(axis=1))
     settled &= (left <= ROUNDING) | (sizes[-1] <= SETTLED * sizes[min(1, len(sizes) - 1)])
-    return rows._replace(xdot=xdot), settled & np.all(np.isfinite(xdot), axis=1)
+    settled &= np.all(np.isfinite(xdot), axis=1)
+    return rows._replace(xdot=xdot), settled, polisher.form.signs(values)
+
+
+def _defect(
+    polisher: _Polisher,
+    rows: Rows,
+    slope: np.ndarray,
+    settled: np.ndarray,
+    step: np.ndarray,
+    p: Any,
+    limits: Tolerances,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far states are off at most, and which: see the top of this file."""
+    weights, none = limits.is_state / limits.of(rows.x), np.zeros(len(step))
+    with np.errstate(over="ignore", invalid="ignore"):
+        later = np.abs((rows.xdot - slope) * weights).max(axis=1) * step
+    suspect = settled & (step > 0) & (later > SUSPECT)
+    if not suspect.any():
+        return none, none.astype(int)
+    c = np.maximum(PART_OF_STEP * step, C_ZERO)
+    values = np.asarray(polisher.values(polisher.gather, rows, c, p))
+    off = np.asarray(polisher.residuals(rows._replace(xdot=slope), p)[0])
+    right = np.where(polisher.problem.row_flags, -c[:, None] * off, 0.0)
+    found = np.abs(polisher.form.solve(values, right) * weights)
+    return np.where(suspect, found.max(axis=1), 0.0), np.argmax(found, axis=1)
