@@ -38,7 +38,7 @@ MORE = 20
 """How many times as many directions are tried where the first ones do not suffice."""
 FINEST = 1e-12
 """Smallest relative tolerance asked for here: equations are rounded."""
-FEW_ELEMENTS = 2e7
+FEW_ELEMENTS = 1e7
 """Numbers that are always looked at: a matter of some ten milliseconds."""
 SHARE = 0.02
 """Of the numbers that the integrator has worked on, that are looked at in any case."""

@@ -20,10 +20,11 @@ from .solvers.jacobian import pattern_of
 
 SHARE = 0.5
 """Of the work of the integrator that polishing may take."""
-ALWAYS = 2e5
-"""Numbers (rows times unknowns) that are polished in any case: a few milliseconds."""
-ITERATION, MATRIX = 10, 4
-"""Work for a row besides the directions of its two matrices: two iterations; and to factorize."""
+ALWAYS = 4e4
+"""Numbers (rows times unknowns) that are polished in any case: some ten milliseconds."""
+ITERATION, MATRIX = 10, 40
+"""Work for a row besides the directions of its two matrices: two iterations; and to factorize, which small
+systems are too short to feel."""
 
 
 LARGEST_DEFECT = 100.0

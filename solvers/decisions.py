@@ -28,6 +28,7 @@ SMALLEST_RATE = 0.1
 """A remembered rate is not believed to be better: the equations change from step to step."""
 LARGE = 1000
 SMALLEST_RATE_IF_LARGE = 0.01
+PART_IF_LARGE = 0.1
 """From this size on an iteration costs more than the few steps that are rejected because one was saved."""
 DIVERGED = 0.9
 STAGNATED = 0.3

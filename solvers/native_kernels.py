@@ -21,7 +21,7 @@ import numpy as np
 from numba import literal_unroll, njit
 
 from .coefficients import HARMONIC, MAX_ORDER, SIGNED_BINOMIALS
-from .decisions import MAX_ITERATIONS, STAGNATED, Found, Limits, Position, decisions
+from .decisions import MAX_ITERATIONS, PART_IF_LARGE, STAGNATED, Found, Limits, Position, decisions
 from .native_layout import at, limit_at
 from .rounding import FLOOR, LOOSEN, ROUNDING_REACHED
 
@@ -203,7 +203,7 @@ def weigh(
     table: Any, atol: Any, tightness: Any, constraints: Any, slopes: Any, limits: Any, w: Any, s: Any
 ) -> None:
     """No tolerance is smaller than rounding allows (`state.error_weights`, `state.beyond_tolerance`)."""
-    loosest = LOOSEN * limits[STRICTNESS]
+    loosest, least = LOOSEN * limits[STRICTNESS], PART_IF_LARGE * limits[IS_LARGE]
     inevitable = of_slopes = excess = 0.0
     element = 0
     for i in range(len(w)):
@@ -215,7 +215,7 @@ def weigh(
         allowed = max(floor, min(FLOOR * slopes[i], loosest * tolerance))
         strict = w[i] = 1.0 / max(tolerance, allowed)
         if len(tightness):
-            strict = _corrector_weight(w[i], tightness[i], constraints[i], slopes[i])
+            strict = _corrector_weight(w[i], max(tightness[i], least), constraints[i], slopes[i])
         inevitable = max(inevitable, constraints[i] * strict)
         of_slopes = max(of_slopes, slopes[i] * strict)
         beyond = floor / asked
@@ -253,6 +253,7 @@ def iterate(
 ) -> None:  # fmt: skip
     """d + delta is the new d; where iteration goes on, x and its slope are moved with it."""
     n, first, renewed = len(delta), s[ITERATION] == 0.0, s[NEEDED] != 0.0
+    least = PART_IF_LARGE * limits[IS_LARGE]
     sizes = np.empty(BLOCK)
     of_delta = of_d = np.int64(0)
     for begin in range(0, n, BLOCK):
@@ -265,7 +266,9 @@ def iterate(
         if len(tightness):
             tight, of_fc, of_fd = tightness[part], constraints[part], slopes[part]
             for i in range(len(change)):
-                sizes[i] = abs(change[i]) * _corrector_weight(weights[i], tight[i], of_fc[i], of_fd[i])
+                tightness_here = max(tight[i], least)
+                weight = _corrector_weight(weights[i], tightness_here, of_fc[i], of_fd[i])
+                sizes[i] = abs(change[i]) * weight
         of_delta = max(of_delta, _largest(sizes, len(change)))
         if first:
             for i in range(len(change)):

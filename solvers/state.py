@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .coefficients import DIFFERENCES, MAX_ORDER
-from .decisions import IN_JAX, UNKNOWN_RATE
+from .decisions import IN_JAX, LARGE, PART_IF_LARGE, UNKNOWN_RATE
 from .problem import Problem
 from .rounding import FLOOR, LOOSEN, Rounding, no_rounding
 from .status import Status
@@ -159,7 +159,8 @@ def error_weights(x: jax.Array, settings: Settings, rounding: Rounding | None = 
 
 
 def corrector_weights(weights: jax.Array, settings: Settings, rounding: Rounding) -> jax.Array:
-    """Those in which the corrector converges: an element that is tested less strictly, no less strictly.
+    """Those in which the corrector converges: an element that is tested less strictly, as strictly as others;
+    where an iteration is expensive, ten times as strictly as it is tested.
 
     How far a change of an algebraic element is from the root is judged by a slope that may be an old one.
     Down an exponential, changes far below the tolerance of the result lead nowhere near the root.
@@ -167,7 +168,10 @@ def corrector_weights(weights: jax.Array, settings: Settings, rounding: Rounding
     if not len(settings.tightness):
         return weights
     floor = FLOOR * jnp.maximum(rounding.of_constraints, rounding.of_slopes)
-    return jnp.maximum(weights, 1.0 / jnp.maximum(settings.tightness / weights, floor))
+    part = settings.tightness
+    if len(weights) >= LARGE:
+        part = jnp.maximum(part, PART_IF_LARGE)
+    return jnp.maximum(weights, 1.0 / jnp.maximum(part / weights, floor))
 
 
 def slope_weights(

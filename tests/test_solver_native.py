@@ -152,8 +152,8 @@ def test_changes_of_unknowns_that_are_derivatives():
     assert numbers[at("size_of_d")] == 0.0
 
 
-def test_the_corrector_is_as_strict_with_algebraic_elements_as_with_others():
-    """The error test is not. Neither is stricter than rounding allows; what is not tested is left out."""
+def test_the_corrector_is_stricter_with_algebraic_elements_than_the_error_test():
+    """Neither is stricter than rounding allows; what is not tested is left out."""
     n, random = 700, np.random.default_rng(5)
     tightness = some_tightness(n)
     _, atol, numbers, limits, x, slope, w = begun(2, tightness)
