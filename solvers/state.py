@@ -159,8 +159,8 @@ def error_weights(x: jax.Array, settings: Settings, rounding: Rounding | None = 
 
 
 def corrector_weights(weights: jax.Array, settings: Settings, rounding: Rounding) -> jax.Array:
-    """Those in which the corrector converges: an element that is tested less strictly, as strictly as others;
-    where an iteration is expensive, ten times as strictly as it is tested.
+    """Those in which the corrector converges: an element that is tested less strictly, as strictly as
+    others; where an iteration is expensive, ten times as strictly as it is tested.
 
     How far a change of an algebraic element is from the root is judged by a slope that may be an old one.
     Down an exponential, changes far below the tolerance of the result lead nowhere near the root.
