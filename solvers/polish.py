@@ -125,7 +125,7 @@ class _Polisher:
         """How many rows make a call: a power of two, so that other numbers of rows compile nothing new."""
         n = self.problem.size
         entries = (2 * n) ** 2 if self.form.is_dense else 2 * self.pattern.entries + n
-        most = max(FEWEST_ROWS, 1 << int(MOST_BYTES / (8 * entries)).bit_length() - 1)
+        most = max(FEWEST_ROWS, 1 << max(1, int(MOST_BYTES / (8 * entries))).bit_length() - 1)
         return int(min(1 << max(0, rows - 1).bit_length(), most))
 
     def relative(self, values: np.ndarray, left: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -142,3 +142,18 @@ class Relation(Model):
 
 def test_relations_count_as_one_or_zero_in_sums_and_products():
     assert simulate(Relation(), 1.0).final("z") == pytest.approx(2.25, abs=1e-4)
+
+
+def test_few_rows_of_a_large_model_are_polished():
+    """Whose matrices are larger than what is worked on at once."""
+    n = 500_000
+
+    class Many(Model):
+        x = Var(n, init=np.ones(n))
+        y = Var(n)
+
+        def equations(self):
+            return [der(self.x) == -self.y, self.y == self.x + 0.1 * np.sin(self.x)]
+
+    result = simulate(Many(), 1e-3, times=[1e-3])
+    assert result.final("y")[0] == pytest.approx(result.final("x")[0] + 0.1 * np.sin(result.final("x")[0]))
