@@ -18,9 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from modia_py.solvers import Problem, solve
-from modia_py.solvers.choose_solver import choose_solver
-from modia_py.solvers.compiled import pattern_of
-from modia_py.solvers.jacobian import gather_tables, matrix_values
+from modia_py.solvers.linear.choice import choose_solver
+from modia_py.solvers.matrix.jacobian import gather_tables, matrix_values, pattern_of
 
 SOLVERS = ("cholmod", "klu", "superlu")
 

@@ -18,10 +18,10 @@ import time as clock
 import numpy as np
 
 from modia_py import translate
-from modia_py.compile_times import watch_compilation
 from modia_py.models.examples import HeatRod, Ladder, Pendulum, SlidingMass
-from modia_py.run_request import RunRequest
-from modia_py.signals import make_signals
+from modia_py.program.signals import make_signals
+from modia_py.simulation.compile_times import watch_compilation
+from modia_py.simulation.request import RunRequest
 from modia_py.solvers import solve
 
 

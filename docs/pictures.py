@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 from modia_py import elaborate
 from modia_py.arrays.pictures import incidence_picture
 from modia_py.arrays.transform import transform
+from modia_py.lowering.model_structure import model_structure
 from modia_py.models.examples import SlidingMass
-from modia_py.structure import model_structure
 
 DOCS = Path(__file__).resolve().parent
 

@@ -7,10 +7,7 @@ import jax
 
 jax.config.update("jax_enable_x64", True)
 
-from .calculus import der  # noqa: E402
 from .compiled_model import CompiledModel  # noqa: E402
-from .connections import connect  # noqa: E402
-from .elaborate import elaborate  # noqa: E402
 from .errors import (  # noqa: E402
     ModelError,
     ModelWarning,
@@ -19,14 +16,17 @@ from .errors import (  # noqa: E402
     SimulationInterrupted,
     StructureError,
 )
-from .flat_model import FlatModel  # noqa: E402
-from .lower import LoweredModel, lower  # noqa: E402
-from .model import Connector, Model  # noqa: E402
-from .result import Result  # noqa: E402
+from .expressions.calculus import der  # noqa: E402
+from .expressions.user_functions import function  # noqa: E402
+from .language.connections import connect  # noqa: E402
+from .language.elaborate import elaborate  # noqa: E402
+from .language.flat_model import FlatModel  # noqa: E402
+from .language.model import Connector, Model  # noqa: E402
+from .language.symbols import Flow, Input, Par, Var, time  # noqa: E402
+from .lowering.flat_residual import LoweredModel, lower  # noqa: E402
+from .results.result import Result  # noqa: E402
 from .simulate import simulate  # noqa: E402
-from .symbols import Flow, Input, Par, Var, time  # noqa: E402
 from .translate import translate  # noqa: E402
-from .user_functions import function  # noqa: E402
 
 __version__ = "0.1.0"
 

@@ -20,8 +20,8 @@ from . import __version__
 from .errors import ModelError, ModelWarning, ModiaError, SimulationInterrupted
 from .model_reference import UsageError, make_model
 from .optional_packages import require
-from .result import Result
-from .result_text import value_text
+from .results.result import Result
+from .results.text import value_text
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 ROWS_SHOWN = 11

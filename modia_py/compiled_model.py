@@ -8,35 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from .certificate import Tolerances, certify, violation_text
-from .compile_times import watch_compilation
 from .errors import ModelError, SimulationError, SimulationInterrupted
-from .flat_model import FlatModel
-from .function_renewal import functions_of, with_current_functions
-from .impulse import impulsive_start, in_other_form
-from .initialization import consistent_start, fully_assigned_start
+from .inspection.linearize import Linearization, linear_model
+from .inspection.report import report_text
+from .inspection.structure_plot import structure_figure
+from .inspection.transformed_equations import equations_text
 from .interruptions import Interruptible, check_process
-from .linearize import Linearization, linear_model
-from .nominal_values import below_tolerance, nominal_of_x
-from .outputs import Outputs
-from .parameters import ParameterValues
-from .polished_output import polished
-from .program import Arguments, Program
-from .regularity import check_regular
-from .report import report_text
-from .result import Result, ResultVariable
-from .run import Run, RunOptions, evaluate_only, integrate
-from .run_plan import make_plan
-from .run_request import ATOL, POINTS, RunRequest, checked_atol
-from .run_statistics import RunStatistics
-from .signals import Signals, make_signals
+from .language.flat_model import FlatModel
+from .language.function_renewal import functions_of, with_current_functions
+from .lowering.parameters import ParameterValues
+from .program.program import Arguments, Program
+from .program.run_plan import make_plan
+from .program.signals import Signals, make_signals
+from .program.translation import Translation
+from .results.result import Result, ResultVariable
+from .results.statistics import RunStatistics
+from .simulation.certificate import Tolerances, certify, violation_text
+from .simulation.compile_times import watch_compilation
+from .simulation.nominal_values import below_tolerance, nominal_of_x
+from .simulation.outputs import Outputs
+from .simulation.polished_output import polished
+from .simulation.request import ATOL, POINTS, RunRequest, checked_atol
+from .simulation.run import Run, RunOptions, evaluate_only, integrate
 from .solvers import Status, consistent_xdot
-from .start_errors import NoStartFound
-from .start_problem import StartPoint, StartProblem, slow_start_report
-from .start_values import StartValues, resolve_variable, start_values
-from .structure_plot import structure_figure
-from .transformed_equations import equations_text
-from .translation import Translation
+from .start.consistent import consistent_start, fully_assigned_start
+from .start.errors import NoStartFound
+from .start.impulse import impulsive_start, in_other_form
+from .start.problem import StartPoint, StartProblem, slow_start_report
+from .start.regularity import check_regular
+from .start.values import StartValues, resolve_variable, start_values
 
 
 class CompiledModel:

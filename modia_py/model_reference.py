@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from .errors import did_you_mean
-from .model import Model
+from .language.model import Model
 
 REFERENCE = re.compile(r"(?P<place>.+?):(?P<call>[A-Za-z_]\w*\s*(\(.*\))?)", re.DOTALL)
 

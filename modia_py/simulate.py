@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .model import Model
-from .result import Result
+from .language.model import Model
+from .results.result import Result
 from .translate import translate
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 from .arrays.transform import SingularStructure, Transformation, transform
 from .compiled_model import CompiledModel
-from .elaborate import elaborate
 from .errors import ModelError, ModelWarning, StructureError
-from .fingerprint import fingerprint
-from .flat_model import FlatModel
-from .index1_functions import Index1Functions, index1_functions
 from .interruptions import Interruptible, check_process
-from .model import Model
-from .structure import ModelStructure, model_structure
-from .translation import Translation
+from .language.elaborate import elaborate
+from .language.flat_model import FlatModel
+from .language.model import Model
+from .lowering.index1_functions import Index1Functions, index1_functions
+from .lowering.model_structure import ModelStructure, model_structure
+from .program.fingerprint import fingerprint
+from .program.translation import Translation
 
 MOST_PIECES = 60
 """Pieces of program for assignments, one for each kind of equation in each stage, with tearing="auto"."""

@@ -32,6 +32,28 @@ Flags = Sequence[bool] | np.ndarray
 """One for each element of x."""
 
 
+@dataclass(eq=False)
+class ProblemCache:
+    """What was made ready for a problem, by the kinds of its parameters (`kinds`) and by what was
+    chosen."""
+
+    checked: set[Any] = field(default_factory=set)
+    """Kinds of parameters for which the shapes of residual and crossings are right."""
+    patterns: dict[Any, Any] = field(default_factory=dict)
+    """Sparsity patterns of the iteration matrix, with colours (`matrix.jacobian.Pattern`)."""
+    compiled: dict[Any, Any] = field(default_factory=dict)
+    """Compiled loops (`loop.compiled.CompiledProblem`)."""
+    residuals: dict[Any, Any] = field(default_factory=dict)
+    """Compiled residuals, for start values."""
+    systems: dict[Any, Any] = field(default_factory=dict)
+    """Nonlinear systems (`roots.nonlinear.SparseSystem`)."""
+    polishers: dict[Any, Any] = field(default_factory=dict)
+    """What makes output between steps consistent (`roots.polish`)."""
+
+    def __deepcopy__(self, _: Any) -> ProblemCache:
+        return ProblemCache()  # compiled functions are not copied
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A residual in the special index-1 form.
@@ -64,8 +86,7 @@ class Problem:
     crossings: Residual | None = None
     directions: Sequence[int] | None = None
     one_by_one: bool = False
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What was made ready for this problem: patterns and compiled functions."""
+    cache: ProblemCache = field(default_factory=ProblemCache, repr=False)
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -118,8 +139,8 @@ class Problem:
         for name, vector in (("x0", x), ("xdot0", xdot)):
             if vector.shape != (self.size,):
                 raise ValueError(f"{name} has shape {vector.shape}; the problem has size {self.size}.")
-        key = "shapes", kinds(p)
-        if key in self.kept:
+        key = kinds(p)
+        if key in self.cache.checked:
             return
         time = jax.ShapeDtypeStruct((), np.float64)
         rows = jax.eval_shape(self.residual, time, x, xdot, p)
@@ -139,7 +160,7 @@ class Problem:
                 raise ValueError(
                     f"directions has {len(self.directions)} entries for {found.shape[0]} crossings."
                 )
-        self.kept[key] = True
+        self.cache.checked.add(key)
 
 
 def kinds(p: Any) -> Any:

@@ -75,6 +75,12 @@ class Solution:
     statistics: Statistics
     linear_solver: str
     crossings: tuple[Crossing, ...] = ()
+    restarts: tuple[int, ...] = ()
+    """The first row after each stop at which the run was started anew."""
+    refused: bool = False
+    """Whether the action of a stop has said that the run cannot go on."""
+    loop: str = ""
+    """Which loop has run: native, or in JAX, and why."""
 
     @property
     def success(self) -> bool:

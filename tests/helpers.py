@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from modia_py import elaborate, lower
-from modia_py.expressions import Constant, Expr, Leaf
-from modia_py.templates import evaluate, make_template
+from modia_py.expressions.expression import Constant, Expr, Leaf
+from modia_py.expressions.templates import evaluate, make_template
 
 
 def count_operations(jaxpr: Any) -> int:

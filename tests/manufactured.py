@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from modia_py import Model, Var, der, time, translate
-from modia_py.parameters import ParameterValues
-from modia_py.program import Arguments
-from modia_py.signals import make_signals
+from modia_py.lowering.parameters import ParameterValues
+from modia_py.program.program import Arguments
+from modia_py.program.signals import make_signals
 from modia_py.solvers.compile_options import quick_jit
 
 KINDS = {

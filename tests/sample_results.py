@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from modia_py.result import Result, ResultVariable, RunStatistics
+from modia_py.results.result import Result, ResultVariable, RunStatistics
 from modia_py.solvers.solution import Statistics
 from modia_py.solvers.status import Status
 

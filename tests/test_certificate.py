@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from modia_py import Input, Model, Par, Result, SimulationError, Var, der, translate
-from modia_py.certificate import Tolerances, certify
 from modia_py.models.examples import Ladder, SlidingMass
 from modia_py.models.mechanisms import Pendulum
-from modia_py.run_statistics import LARGEST_VIOLATION
+from modia_py.results.statistics import LARGEST_VIOLATION
+from modia_py.simulation.certificate import Tolerances, certify
 from modia_py.solvers import Problem, Status, consistent_start, polish, solve
 
 

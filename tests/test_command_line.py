@@ -15,7 +15,7 @@ import modia_py
 from modia_py import command_line
 from modia_py.errors import ModelError, ModelWarning, ModiaError
 from modia_py.model_reference import Reference, UsageError, make_model, parse_reference
-from modia_py.result import Result
+from modia_py.results.result import Result
 from modia_py.solvers.status import Status
 
 from .sample_results import sample_result

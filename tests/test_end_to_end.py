@@ -8,10 +8,10 @@ import pytest
 from modia_py import elaborate, lower
 from modia_py.arrays.index1 import Slot
 from modia_py.arrays.transform import transform
-from modia_py.index1_functions import index1_functions
+from modia_py.lowering.index1_functions import index1_functions
+from modia_py.lowering.model_structure import model_structure
 from modia_py.models.examples import SlidingMass
 from modia_py.solvers import Problem, solve
-from modia_py.structure import model_structure
 
 from .test_structure import Pendulum
 

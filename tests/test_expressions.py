@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from modia_py import Connector, Flow, Model, ModelError, Par, Var, der, elaborate, function, lower, time
-from modia_py.expressions import Constant, Equation, leaves_of
-from modia_py.nodes import topological
+from modia_py.expressions.expression import Constant, Equation, leaves_of
+from modia_py.expressions.nodes import topological
 
 from .helpers import trajectory, value_of
 

@@ -9,10 +9,10 @@ import pytest
 from modia_py import Input, Model, Par, Var, connect, der, elaborate, lower, time
 from modia_py.arrays.index1 import Slot
 from modia_py.arrays.transform import transform
-from modia_py.index1_functions import index1_functions
+from modia_py.lowering.index1_functions import index1_functions
+from modia_py.lowering.model_structure import model_structure
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Ground, Inductor, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
-from modia_py.structure import model_structure
 
 from .test_structure import Element, Pendulum, Rod, Scalars, Vectors, circuit
 

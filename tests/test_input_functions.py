@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from modia_py import Input, Model, ModelError, SimulationError, Var, der, simulate, time, translate
-from modia_py.breaks import Watch
-from modia_py.compile_times import watch_compilation
+from modia_py.program.breaks import Watch
+from modia_py.simulation.compile_times import watch_compilation
 
 
 class Lag(Model):

@@ -74,9 +74,9 @@ def works(model):
         "modia_py.compiled_model.start_values",
         "modia_py.compiled_model.integrate",
         "modia_py.compiled_model.Outputs",
-        "modia_py.solvers.solve.check_request",
+        "modia_py.solvers.solve.check_arguments",
         "modia_py.solvers.solve.compile_problem",
-        "modia_py.solvers.solve.pack_settings",
+        "modia_py.solvers.integration.make_settings",
     ],
 )
 def test_an_interrupt_in_any_phase_of_a_run(swing, where, monkeypatch):
@@ -90,9 +90,9 @@ def test_an_interrupt_in_any_phase_of_a_run(swing, where, monkeypatch):
 
 
 def test_an_interrupt_between_chunks_keeps_what_was_computed(swing, monkeypatch):
-    module = sys.modules["modia_py.solvers.solve"]  # under its own name there is the function
+    module = sys.modules["modia_py.solvers.integration"]
     monkeypatch.setattr(module, "CHUNK_ROWS", 16)
-    monkeypatch.setattr(module._Run, "_keep", interrupting(module._Run._keep, calls=3))
+    monkeypatch.setattr(module.Integration, "_keep", interrupting(module.Integration._keep, calls=3))
     with pytest.raises(KeyboardInterrupt, match="stopped at time .* interrupted") as caught:
         swing.simulate(5.0, inputs={"force": 0.0}, times=501)
     result = caught.value.result
@@ -104,7 +104,7 @@ def test_an_interrupt_between_chunks_keeps_what_was_computed(swing, monkeypatch)
 
 
 def test_an_interrupt_at_a_restart_keeps_what_was_computed(swing, monkeypatch):
-    from modia_py import run
+    from modia_py.simulation import run
 
     inputs = {"force": ([0.0, 1.0, 2.0], [0.0, 0.0, 1.0])}
     swing.simulate(2.0, inputs=inputs)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from modia_py import Model, Par, Var, der, function, simulate, translate
-from modia_py.primitives import named
+from modia_py.expressions.primitives import named
 
 BATCHES = """
 import numpy as np

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from modia_py import Model, Par, Var, der, time
-from modia_py.calculus import differentiate_equation
-from modia_py.linear_terms import Kind, Pattern, linear_terms
+from modia_py.expressions.calculus import differentiate_equation
+from modia_py.expressions.linear_terms import Kind, Pattern, linear_terms
 
 from .helpers import trajectory, value_of
 from .test_calculus import CATALOGUE

@@ -8,8 +8,8 @@ import pytest
 
 from modia_py import Model, ModelError, Var, connect, der, simulate, translate
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Ground, Resistor
-from modia_py.nominal_values import nominal_of_x
-from modia_py.signals import make_signals
+from modia_py.program.signals import make_signals
+from modia_py.simulation.nominal_values import nominal_of_x
 from modia_py.solvers import Problem, Status, solve
 
 

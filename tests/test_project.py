@@ -27,9 +27,10 @@ def test_the_wheel_contains_the_four_folders_and_nothing_else(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     for folder in FOLDERS:
-        (source / folder).mkdir()
-        for file in (ROOT / folder).glob("*.py"):
-            (source / folder / file.name).write_bytes(file.read_bytes())
+        for file in (ROOT / folder).rglob("*.py"):
+            copy = source / file.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(file.read_bytes())
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         (source / name).write_bytes((ROOT / name).read_bytes())
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
@@ -37,9 +38,9 @@ def test_the_wheel_contains_the_four_folders_and_nothing_else(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     expected = {
-        f"{target}/{file.name}"
+        f"{target}/{file.relative_to(ROOT / folder).as_posix()}"
         for folder, target in FOLDERS.items()
-        for file in (ROOT / folder).glob("*.py")
+        for file in (ROOT / folder).rglob("*.py")
     }
     assert inside == expected
 
@@ -92,7 +93,7 @@ def test_the_demo_checks_out(tmp_path, capsys):
 
 def test_long_files_are_two_ideas():
     for folder in FOLDERS:
-        for file in (ROOT / folder).glob("*.py"):
+        for file in (ROOT / folder).rglob("*.py"):
             assert len(file.read_text().splitlines()) <= 400, (
                 f"{file.name} is past 400 lines: find the seam"
             )

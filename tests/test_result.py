@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from modia_py.errors import ModelError, UnknownNameError
-from modia_py.result import Result, ResultVariable
+from modia_py.results.result import Result, ResultVariable
 from modia_py.solvers.status import Status
 
 from .sample_results import STATISTICS, TIME, VALUES, sample_result

@@ -8,9 +8,10 @@ import random
 import numpy as np
 import pytest
 
-from modia_py import ModiaError, Par, Var, der, result_files, simulate
-from modia_py.model import Model
-from modia_py.result import Result
+from modia_py import ModiaError, Par, Var, der, simulate
+from modia_py.language.model import Model
+from modia_py.results import files as result_files
+from modia_py.results.result import Result
 
 from .sample_results import TIME, VALUES, VARIABLES, sample_result
 

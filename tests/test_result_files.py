@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from modia_py.errors import MissingPackageError, ModelError
-from modia_py.result import Result, ResultVariable
+from modia_py.results.result import Result, ResultVariable
 from modia_py.solvers.status import Status
 
 from .sample_results import NOTES, STATISTICS, TIME, VALUES, VARIABLES, sample_result
@@ -84,7 +84,7 @@ def test_nan_infinity_and_empty_runs_survive(tmp_path):
 
 
 def test_saving_writes_batch_by_batch_and_keeps_nothing(tmp_path, monkeypatch):
-    from modia_py import result_files
+    from modia_py.results import files as result_files
 
     monkeypatch.setattr(result_files, "BATCH", 1000)
     result = sample_result()

@@ -20,9 +20,9 @@ from modia_py import (
     time,
     translate,
 )
-from modia_py.compile_times import watch_compilation
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
+from modia_py.simulation.compile_times import watch_compilation
 from modia_py.translate import _kept
 
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sparse
 
 from modia_py import Model, Par, SimulationError, Var, der, time, translate
-from modia_py.solvers.near_singular import nearly_null_space
-from modia_py.solvers.null_space import null_space
+from modia_py.solvers.matrix.near_singular import nearly_null_space
+from modia_py.solvers.matrix.null_space import null_space
 
 
 def involved(matrix) -> tuple[list[int], list[int]]:

@@ -15,12 +15,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from modia_py.solvers import Problem, Status, solve
-from modia_py.solvers.choose_solver import choose_solver
-from modia_py.solvers.compiled import pattern_of
-from modia_py.solvers.jacobian import Pattern, gather_tables, matrix_values
-from modia_py.solvers.linear import SingularMatrix
-from modia_py.solvers.linear_band import BandSolver
-from modia_py.solvers.linear_cholmod import import_cholmod
+from modia_py.solvers.linear.band import BandSolver
+from modia_py.solvers.linear.choice import choose_solver
+from modia_py.solvers.linear.cholmod import import_cholmod
+from modia_py.solvers.linear.contract import SingularMatrix
+from modia_py.solvers.matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
 
 HAS_CHOLMOD = import_cholmod() is not None
 SOLVERS = ["dense", "band", "klu", "superlu", *(["cholmod"] if HAS_CHOLMOD else [])]

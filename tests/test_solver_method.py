@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from modia_py.solvers import Problem
-from modia_py.solvers.coefficients import DIFFERENCES, SIGNED_BINOMIALS
-from modia_py.solvers.compiled import pattern_of
-from modia_py.solvers.decisions import IN_JAX
-from modia_py.solvers.formula import FORMULAS
-from modia_py.solvers.jacobian import gather_tables, matrix_values
-from modia_py.solvers.linear_dense import DenseSolver
-from modia_py.solvers.newton import correct
-from modia_py.solvers.step import Prediction, interpolate, predict, rescale
-from modia_py.solvers.table import LARGE, advance_rows, begin_again, move
+from modia_py.solvers.linear.dense import DenseSolver
+from modia_py.solvers.matrix.jacobian import gather_tables, matrix_values, pattern_of
+from modia_py.solvers.method.coefficients import DIFFERENCES, SIGNED_BINOMIALS
+from modia_py.solvers.method.context import Context, Method, Tables
+from modia_py.solvers.method.controller import IN_JAX
+from modia_py.solvers.method.formula import FORMULAS
+from modia_py.solvers.method.newton import correct
+from modia_py.solvers.method.polynomial import Prediction, interpolate, predict, rescale
+from modia_py.solvers.method.table import LARGE, advance_rows, move, start_again
 
 from .problems.testset import pendulum, robertson
 
@@ -79,8 +79,15 @@ def test_large_tables_move_as_small_ones_do(order, accepted, raised, factor):
 def test_a_restart_leaves_a_projected_x_and_a_slope():
     table = jnp.ones((DIFFERENCES, 3))
     for restart in (False, True):
-        found = begin_again(table, 0.5, jnp.full(3, 10.0), jnp.asarray(restart), lambda x: 2 * x)
+        found = start_again(table, 0.5, jnp.full(3, 10.0), jnp.asarray(restart), lambda x: 2 * x)
         np.testing.assert_array_equal(found[:, 0], [3, 5, 0, 0, 0, 0, 0, 0] if restart else np.ones(8))
+
+
+def context_of(problem, solver, formula=FORMULAS["ndf"]):
+    """What the corrector needs, without settings of a run."""
+    pattern = pattern_of(problem, None)
+    method = Method(problem, solver, pattern.directions, formula)
+    return Context(method, Tables(gather_tables(pattern), solver.tables, problem.slope_places), None, None)
 
 
 @pytest.mark.parametrize("formula", ["ndf", "bdf"])
@@ -99,6 +106,7 @@ def test_observed_order_of_convergence(order, formula):
     solver = DenseSolver(pattern)
     gather = gather_tables(pattern)
     alpha = FORMULAS[formula].leading[order]
+    context = context_of(problem, solver, FORMULAS[formula])
 
     @jax.jit
     def run(D, h, count):
@@ -110,9 +118,7 @@ def test_observed_order_of_convergence(order, formula):
             values = matrix_values(problem, pattern.directions, gather, t, at.x, at.xdot, None, c)
             factors = solver.factor(solver.tables, values, None)
             weights = jnp.full(2, 1e13)
-            found = correct(
-                problem, solver, solver.tables, factors, t, at, None, c, weights, jnp.asarray(0.95), True
-            )
+            found = correct(context, factors, t, at, c, weights, jnp.asarray(0.95), True)
             return advance_rows(D, found.d, k, jnp.asarray(True))
 
         return jax.lax.fori_loop(0, count, step, D)
@@ -181,8 +187,8 @@ def test_an_iteration_that_jumps_to_and_fro_has_not_converged():
     factors = solver.prepare(jnp.ones(1))
     for start in (0.5, 1.0, 2.0):
         found = correct(
-            problem, solver, solver.tables, factors, 0.0, Prediction(jnp.array([start]), jnp.zeros(1)),
-            None, jnp.asarray(1.0), jnp.array([1e3]), jnp.asarray(0.1), True,
+            context_of(problem, solver), factors, 0.0, Prediction(jnp.array([start]), jnp.zeros(1)),
+            jnp.asarray(1.0), jnp.array([1e3]), jnp.asarray(0.1), True,
         )  # fmt: skip
         assert found.finite
         assert not found.converged

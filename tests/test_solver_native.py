@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import jax.numpy as jnp
@@ -11,23 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modia_py.solvers import Problem, Status, compiled, solve
-from modia_py.solvers.coefficients import DIFFERENCES
-from modia_py.solvers.decisions import IN_JAX, Found, Limits, Position
-from modia_py.solvers.formula import NDF
-from modia_py.solvers.native_layout import LIMITS, NUMBERS, at, limit_at
-from modia_py.solvers.rounding import no_rounding
-from modia_py.solvers.state import (
-    Settings,
+from modia_py.solvers import Problem, Status, integration, solve
+from modia_py.solvers.method.coefficients import DIFFERENCES
+from modia_py.solvers.method.controller import IN_JAX, Control, Outcome, StepLimits
+from modia_py.solvers.method.formula import NDF
+from modia_py.solvers.method.numbers import AT, LIMIT_AT, LIMITS, NUMBERS
+from modia_py.solvers.method.polynomial import predict
+from modia_py.solvers.method.rounding import no_rounding
+from modia_py.solvers.method.settings import Settings
+from modia_py.solvers.method.step import neighbouring_errors
+from modia_py.solvers.method.table import move
+from modia_py.solvers.method.tolerances import (
     beyond_tolerance,
     corrector_weights,
     error_weights,
     slope_weights,
 )
-from modia_py.solvers.step import neighbouring_errors, predict
-from modia_py.solvers.table import move
 
-kernels = pytest.importorskip("modia_py.solvers.native_kernels")
+kernels = pytest.importorskip("modia_py.solvers.native.kernels")
 
 RTOL, STRICTNESS, H = 1e-5, 60.0, 1 / 128
 NOTHING, NO_PLACES = np.zeros(0), np.zeros(0, np.int64)
@@ -56,19 +56,19 @@ def as_numpy(values):
     flag,
 )  # fmt: skip
 def test_numba_and_jax_decide_alike(position, found, max_order, keeps_pivots):
-    now = Position(*as_numpy(position))
+    now = Control(*as_numpy(position))
     now = now._replace(order=min(now.order, max_order))
-    found = Found(now.t + now.h, *as_numpy(found))
-    limits = Limits(10.5, 0.7, 40, max_order)
+    found = Outcome(now.t + now.h, *as_numpy(found))
+    limits = StepLimits(10.5, 0.7, 40, max_order)
     traced = IN_JAX.decide(
-        Position(*map(jnp.asarray, now)), Found(*map(jnp.asarray, found)), limits, np.bool_(keeps_pivots)
+        Control(*map(jnp.asarray, now)), Outcome(*map(jnp.asarray, found)), limits, np.bool_(keeps_pivots)
     )
     native = kernels._decide(now, found, limits, keeps_pivots)
     for mine, others in zip((*native.next, *native[1:]), (*traced.next, *traced[1:]), strict=True):
         assert float(mine) == pytest.approx(float(others), rel=1e-12)
     work = (
         kernels._work(found, native.accepted),
-        IN_JAX.work(Found(*map(jnp.asarray, found)), traced.accepted),
+        IN_JAX.work(Outcome(*map(jnp.asarray, found)), traced.accepted),
     )
     assert [int(mine) for mine in work[0]] == [int(others) for others in work[1]]
 
@@ -95,18 +95,20 @@ def vectors(order: int, n: int = 700, h: float = H):
     atol = 10.0 ** random.uniform(-9, -6, n)
     numbers, limits = np.zeros(len(NUMBERS)), np.zeros(len(LIMITS))
     for name, value in {"h": h, "order": order, "matrix_c": h / NDF.leading[order], "rate": 0.01}.items():
-        numbers[at(name)] = value
+        numbers[getattr(AT, name)] = value
     known = {"t_end": 1e3, "max_step": 1e3, "max_steps": 1e3, "max_order": 5, "rtol": RTOL,
              "strictness": STRICTNESS, "smallest_rate": 0.01}  # fmt: skip
     for name, value in known.items():
-        limits[limit_at(name)] = value
-    limits[limit_at("leading_0") :][:6] = NDF.leading
-    limits[limit_at("error_constant_0") :] = NDF.error_constants
+        limits[getattr(LIMIT_AT, name)] = value
+    limits[LIMIT_AT.leading_0 :][:6] = NDF.leading
+    limits[LIMIT_AT.error_constant_0 :] = NDF.error_constants
     return table, atol, numbers, limits
 
 
 def settings_with(atol, tightness=NOTHING, slope_atol=NOTHING) -> Settings:
-    return Settings(1e3, RTOL, jnp.asarray(atol), tightness, slope_atol, STRICTNESS, 1e3, 1000, 5)
+    limits = np.zeros(len(LIMITS))
+    limits[LIMIT_AT.rtol], limits[LIMIT_AT.strictness] = RTOL, STRICTNESS
+    return Settings(jnp.asarray(limits), jnp.asarray(atol), tightness, slope_atol)
 
 
 def begun(order: int, tightness=NOTHING):
@@ -142,14 +144,14 @@ def test_changes_of_unknowns_that_are_derivatives():
     delta, slope_atol = random.normal(size=n) * 1e-9, 10.0 ** random.uniform(-9, -6, 4)
     places, w[:] = np.array([1, 4, 5, n - 1]), 0.0  # none is tested
     levels = no_rounding(jnp.zeros(n))._replace(of_constraints=constraints, of_slopes=slopes)
-    asked, c = settings_with(slopes, NOTHING, slope_atol), numbers[at("c")]
+    asked, c = settings_with(slopes, NOTHING, slope_atol), numbers[AT.c]
     weights = slope_weights(places, jnp.asarray(slope + delta / c), asked, levels, c)
     kernels.iterate(
         delta, limits, w, NOTHING, places, slope_atol, constraints, slopes, np.empty(n), x, slope, numbers
     )
     expected = np.max(np.abs(delta[places] * weights))
-    assert numbers[at("size")] == pytest.approx(expected, rel=1e-12)
-    assert numbers[at("size_of_d")] == 0.0
+    assert numbers[AT.size] == pytest.approx(expected, rel=1e-12)
+    assert numbers[AT.size_of_d] == 0.0
 
 
 def test_the_corrector_is_stricter_with_algebraic_elements_than_the_error_test():
@@ -164,7 +166,7 @@ def test_the_corrector_is_stricter_with_algebraic_elements_than_the_error_test()
     delta = random.normal(size=n) * 1e-9
     for k in (0, 3, 5, 6, 7):
         one = np.where(np.arange(n) == k, delta, 0.0)
-        numbers[at("iteration")] = 0.0
+        numbers[AT.iteration] = 0.0
         kernels.iterate(
             one,
             limits,
@@ -179,8 +181,8 @@ def test_the_corrector_is_stricter_with_algebraic_elements_than_the_error_test()
             slope,
             numbers,
         )
-        assert numbers[at("size")] == pytest.approx(float(abs(delta[k]) * expected[k]), rel=1e-12)
-        assert numbers[at("size_of_d")] == pytest.approx(abs(delta[k]) * w[k], rel=1e-12)
+        assert numbers[AT.size] == pytest.approx(float(abs(delta[k]) * expected[k]), rel=1e-12)
+        assert numbers[AT.size_of_d] == pytest.approx(abs(delta[k]) * w[k], rel=1e-12)
     assert expected[5] == 0.0
     assert np.all(np.asarray(expected) >= w)
     assert np.any(np.asarray(expected) > 50 * w)
@@ -193,17 +195,17 @@ def test_the_table_after_an_attempt(order, size, may_grow):
     """Accepted with a growing step, accepted, rejected, not finite."""
     table, atol, numbers, limits, x, slope, w = begun(order)
     n = table.shape[1]
-    numbers[at("equal_steps")] = order if may_grow else 0
+    numbers[AT.equal_steps] = order if may_grow else 0
     delta = size * np.random.default_rng(1).uniform(0.1, 1, n) / w
     d, xdot, before = np.empty(n), np.zeros(n), table.copy()
     kernels.iterate(delta, limits, w, *NO_SLOPES, d, x, slope, numbers)
-    expected_xdot = predict(jnp.asarray(before), order, H).xdot + d / numbers[at("c")]
-    assert numbers[at("finite")] == np.isfinite(size)
+    expected_xdot = predict(jnp.asarray(before), order, H).xdot + d / numbers[AT.c]
+    assert numbers[AT.finite] == np.isfinite(size)
     weights = w.copy()
     kernels.finish(d, limits, atol, NOTHING, table, w, x, slope, xdot, numbers)
-    accepted = numbers[at("accepted")] == 1
+    accepted = numbers[AT.accepted] == 1
     assert accepted == (size < 0.01)
-    new_order, factor = int(numbers[at("order")]), numbers[at("h")] / H
+    new_order, factor = int(numbers[AT.order]), numbers[AT.h] / H
     assert (factor > 1) == (accepted and may_grow)
     moved = move(
         jnp.asarray(before), jnp.asarray(d), *map(jnp.asarray, (order, accepted, new_order, factor))
@@ -211,7 +213,7 @@ def test_the_table_after_an_attempt(order, size, may_grow):
     np.testing.assert_allclose(
         table[: new_order + 1], moved[: new_order + 1], rtol=1e-9, atol=1e-13
     )  # rows above mean nothing
-    expected = predict(moved, new_order, numbers[at("h")])
+    expected = predict(moved, new_order, numbers[AT.h])
     np.testing.assert_allclose(x, expected.x, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(slope, expected.xdot, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(xdot, expected_xdot if accepted else np.zeros(n), rtol=1e-11, atol=1e-11)
@@ -235,9 +237,9 @@ def test_weights_where_rounding_matters(some_are_algebraic):
     x, asked = jnp.asarray(table[0]), settings_with(atol, tightness)
     np.testing.assert_allclose(w, error_weights(x, asked, levels), rtol=1e-13)
     excess = np.asarray(beyond_tolerance(x, asked, levels))
-    assert numbers[at("limited_element_now")] == np.argmax(excess)
-    assert bool(numbers[at("limited")]) == (excess.max() > 1)
-    assert numbers[at("inevitable")] == pytest.approx(np.max(constraints * w))
+    assert numbers[AT.limited_element_now] == np.argmax(excess)
+    assert bool(numbers[AT.limited]) == (excess.max() > 1)
+    assert numbers[AT.inevitable] == pytest.approx(np.max(constraints * w))
 
 
 # Runs ---------------------------------------------------------------------------------------------------
@@ -256,27 +258,18 @@ def rod(n: int, crossings=None) -> Problem:
     return Problem(residual, n, flags, crossings=crossings)
 
 
-@pytest.fixture
-def in_jax(monkeypatch):
-    """What is compiled from now on runs in JAX."""
-
-    def switch():
-        monkeypatch.setattr(compiled, "is_available", lambda: False)
-
-    return switch
-
-
 def run(problem, **options):
     x0 = np.zeros(problem.size)
     return solve(problem, 0.0, 1.0, x0, p=0.2, atol=1e-8, **options)
 
 
 @pytest.mark.parametrize("linear_solver", ["band", "klu", "superlu"])
-def test_runs_agree(linear_solver, in_jax):
+def test_runs_agree(linear_solver):
     times = np.linspace(0, 1, 21)
     native = run(rod(60), times=times, linear_solver=linear_solver)
-    in_jax()
-    traced = run(rod(60), times=times, linear_solver=linear_solver)
+    traced = run(rod(60), times=times, linear_solver=linear_solver, loop="jax")
+    assert native.loop == "native"
+    assert traced.loop.startswith("jax")
     assert native.success
     assert traced.success
     np.testing.assert_allclose(native.x, traced.x, atol=2e-7)
@@ -352,8 +345,8 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(linear_solver, monkeypa
         chunks.append(x)
         assert simulate(40.0).success
 
-    # Chunks of twenty attempts; the name of the module is that of its function, too.
-    monkeypatch.setattr(sys.modules["modia_py.solvers.solve"], "FIRST_CHUNK", 20 * 60)
+    # Chunks of twenty attempts.
+    monkeypatch.setattr(integration, "FIRST_CHUNK", 20 * 60)
     outer = simulate(0.01, on_chunk=disturb)
     assert outer.success
     assert len(chunks) >= 3

@@ -15,10 +15,10 @@ import pytest
 import scipy.sparse as sparse
 
 from modia_py.solvers import Problem, Status, consistent_xdot, make_trajectory, solve
-from modia_py.solvers import nonlinear as nonlinear_module
-from modia_py.solvers.choose_solver import choose_solver
-from modia_py.solvers.jacobian import Pattern
-from modia_py.solvers.linear_cholmod import _one_thread, _openblas, import_cholmod
+from modia_py.solvers.linear.choice import choose_solver
+from modia_py.solvers.linear.cholmod import _one_thread, _openblas, import_cholmod
+from modia_py.solvers.matrix.jacobian import Pattern
+from modia_py.solvers.roots import nonlinear as nonlinear_module
 
 HAS_CHOLMOD = import_cholmod() is not None
 BACKENDS = [
@@ -230,7 +230,7 @@ def test_chunks_threads_and_runs_inside_of_runs_change_nothing(name, kind, monke
     run = runs_of(name, kind, 192, times=np.linspace(0, 1, 41))
     alone = run()
     assert alone.success
-    module = sys.modules["modia_py.solvers.solve"]  # whose name is that of its function, too
+    module = sys.modules["modia_py.solvers.integration"]
     with monkeypatch.context() as patched:
         patched.setattr(module, "FIRST_CHUNK", 0)  # twenty attempts
         patched.setattr(module, "CHUNK_SECONDS", 0.0)
@@ -333,24 +333,6 @@ def test_a_trajectory_from_an_inconsistent_start(trajectory):
             assert not np.any(found.x[lane])
         if np.all(np.isfinite(x0)):
             assert solve(CONSTRAINED, 0.0, 1.0, x0, SLOPES, 1.0).status == status
-
-
-def test_a_trajectory_says_that_it_has_no_derivatives(trajectory):
-    def last(p):
-        return trajectory(TIMES, jnp.ones(2), SLOPES, p).x[-1].sum()
-
-    for differentiate in (
-        lambda: jax.jvp(last, (1.0,), (1.0,)),
-        lambda: jax.grad(last)(1.0),
-        lambda: jax.jit(jax.jacobian(last))(1.0),
-        lambda: jax.vmap(jax.grad(last))(jnp.ones(3)),
-        lambda: jax.grad(lambda x: trajectory(TIMES, x, SLOPES, 1.0).x.sum())(jnp.ones(2)),
-    ):
-        with pytest.raises(NotImplementedError, match="cannot be differentiated yet .* Compare two runs"):
-            differentiate()
-    # Derivatives with respect to other things go through.
-    scaled = jax.grad(lambda q: q * trajectory(TIMES, jnp.ones(2), SLOPES, 1.0).x[0, 0])
-    assert jax.eval_shape(scaled, 2.0).shape == ()
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_output_at_times_and_at_steps():
 
 def test_other_parameters_compile_nothing_anew():
     a = solve(OSCILLATOR, 0.0, 1.0, [1.0, 0.0], p=1.0, times=[1.0])
-    compiled = [value for key, value in OSCILLATOR.kept.items() if key[0] == "auto"]
+    compiled = list(OSCILLATOR.cache.compiled.values())
     before = compiled[0].run._cache_size()
     b = solve(OSCILLATOR, 0.0, 1.0, [1.0, 0.0], p=9.0, times=[0.5, 1.0], rtol=1e-4)
     assert compiled[0].run._cache_size() == before

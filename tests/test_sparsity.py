@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from modia_py import Model, Var, der, function, translate
+from modia_py.lowering.sparsity import sparsity
 from modia_py.models.examples import HeatRod, Ladder, Pendulum, SlidingMass
-from modia_py.sparsity import sparsity
 
 from .test_index1_functions import AlgebraicAhead, DoublePendulum, Pendulums
 from .test_inside import Chain

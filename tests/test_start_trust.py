@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import modia_py.solvers.nearest_newton as nearest_newton
+import modia_py.solvers.roots.nearest_newton as nearest_newton
 from modia_py import Model, Par, SimulationError, Var, der, simulate, time, translate
 from modia_py.models.examples import Ladder, SlidingMass
-from modia_py.program import Arguments
-from modia_py.signals import make_signals
-from modia_py.solvers.nearest import NearestSystem
-from modia_py.solvers.nearest_problem import Effort
-from modia_py.solvers.nonlinear import SparseSystem
+from modia_py.program.program import Arguments
+from modia_py.program.signals import make_signals
+from modia_py.solvers.roots.nearest import NearestSystem
+from modia_py.solvers.roots.nearest_problem import Effort
+from modia_py.solvers.roots.nonlinear import SparseSystem
 
 
 def start_of(sim: Any, init: Any = None, params: Any = None) -> tuple[Any, Any]:

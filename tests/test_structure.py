@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from modia_py import Model, Par, Var, connect, der, elaborate, time
 from modia_py.arrays.segments import Access, find_segments
 from modia_py.arrays.transform import SingularStructure, transform
+from modia_py.lowering.model_structure import model_structure
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Ground, Inductor, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
-from modia_py.structure import model_structure
 
 
 def transformed(model, **options):

@@ -8,8 +8,8 @@ import pytest
 
 from modia_py import Model, Var, der, elaborate, lower, time
 from modia_py.arrays.transform import SingularStructure, transform
-from modia_py.structure import model_structure
-from modia_py.value_map import flat_starts
+from modia_py.lowering.model_structure import model_structure
+from modia_py.lowering.value_map import flat_starts
 
 from .test_structure import transformed
 

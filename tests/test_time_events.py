@@ -20,12 +20,12 @@ from modia_py import (
     time,
     translate,
 )
-from modia_py.abrupt_parts import abrupt_parts
-from modia_py.compile_times import watch_compilation
-from modia_py.surroundings import surroundings
-from modia_py.time_expressions import TimeExpressions
+from modia_py.expressions.abrupt_parts import abrupt_parts
+from modia_py.expressions.surroundings import surroundings
+from modia_py.program.time_expressions import TimeExpressions
+from modia_py.program.translation import MOST_PROGRAMS
+from modia_py.simulation.compile_times import watch_compilation
 from modia_py.translate import MOST_KEPT, _kept
-from modia_py.translation import MOST_PROGRAMS
 
 
 class LateStep(Model):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from modia_py import Model, Par, Var, connect, der, time, translate
-from modia_py.linear_terms import linear_terms
+from modia_py.expressions.linear_terms import linear_terms
 from modia_py.models.electrical import Ground, Inductor, Resistor, TwoPin
 
 from .manufactured import check_manufactured

@@ -1,0 +1,293 @@
+"""Templates: what remains of an expression when its leaves are only numbered places.
+
+Two equations that differ in which variables, elements and constants they mention, and in nothing else,
+have the same template; a compiled program evaluates each template once, on all their values at a time.
+A static selection of a leaf (`x[1:]`, `r.i[3]`) is a place by itself, so that equations written in a
+Python loop over elements have one template too.
+
+Long sums are rolled up as well: where many terms of a sum share a template, they become one evaluation
+of it on stacked values, summed. A sum of 100 000 terms is a program of a few operations.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .expression import Bundle, Call, Constant, Expr, Item, Leaf, index_of, rebuild
+from .indexing import Positions, contiguous
+from .lanes import calls_lapack, lanes
+from .nodes import Node, intern_node, topological
+from .primitives import Primitive, named, positional
+
+FEWEST_ROLLED_TERMS = 8
+LARGEST_ROLLED_TERM = 32  # nodes; larger terms may share parts that rolling would evaluate again
+
+
+class Slot(Expr):
+    """A numbered place in a template. `kind` and `order` say what kind of leaf stands there."""
+
+    __slots__ = ("kind", "order", "place")
+    kind: str
+    order: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A constant, or a static selection of a leaf: which elements, within the leaf."""
+
+    node: Leaf | Constant
+    positions: Positions
+
+    def key(self) -> tuple:
+        where = self.positions
+        regular = (where.shape, where.offset, where.strides)
+        return (id(self.node), regular if where.explicit is None else where.explicit.tobytes())
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What stands in a slot: one piece, or several of equal shape stacked on a new first axis."""
+
+    pieces: tuple[Piece, ...]
+    stacked: bool = False
+
+    def key(self) -> tuple:
+        return (self.stacked, *(piece.key() for piece in self.pieces))
+
+
+@dataclass(frozen=True)
+class Template:
+    """An expression over slots, and what one use of it puts into them."""
+
+    root: Expr
+    slots: tuple[Slot, ...]
+    picks: tuple[Pick, ...]
+
+
+def make_template(expr: Expr, roll: bool = True) -> Template:
+    """The template of an expression."""
+    slots: dict[tuple, Slot] = {}
+    picks: list[Pick] = []
+
+    def slot(pick: Pick) -> Slot:
+        key = pick.key()
+        if key not in slots:
+            slots[key] = _slot(len(slots), pick)
+            picks.append(pick)
+        return slots[key]
+
+    table: dict[int, Node] = {}
+    sums: dict[int, _LongSum] = {}
+    uses = _uses(expr) if roll else {}
+    stack: list[tuple[Node, bool]] = [(expr, False)]
+    while stack:
+        node, arguments_done = stack.pop()
+        if id(node) in table:
+            continue
+        if arguments_done:
+            if id(node) in sums:
+                table[id(node)] = sums[id(node)].rolled(table, slot)
+            else:
+                table[id(node)] = rebuild(node, tuple(table[id(arg)] for arg in node.args))
+        elif (piece := as_piece(node)) is not None:
+            table[id(node)] = slot(Pick((piece,)))
+        else:
+            needed: list[Any] = list(node.args)
+            if roll and (long_sum := _long_sum(node, uses)) is not None:
+                sums[id(node)] = long_sum
+                needed = [term for _, term in long_sum.rest]
+            stack.append((node, True))
+            stack.extend((arg, False) for arg in reversed(needed))
+    root = table[id(expr)]
+    assert isinstance(root, Expr)
+    return Template(root, tuple(slots.values()), tuple(picks))
+
+
+def _slot(place: int, pick: Pick) -> Slot:
+    node = pick.pieces[0].node
+    kind, order = ("constant", 0) if isinstance(node, Constant) else (node.symbol.kind, node.order)
+    shape = pick.pieces[0].positions.shape
+    if pick.stacked:
+        shape = (len(pick.pieces), *shape)
+    return intern_node(
+        Slot,
+        (place, kind, order, shape, node.dtype),
+        args=(),
+        place=place,
+        kind=kind,
+        order=order,
+        shape=shape,
+        dtype=node.dtype,
+    )
+
+
+def as_piece(node: Node) -> Piece | None:
+    """A constant, or a leaf under indices and reshapes; None for anything else."""
+    steps: list[Any] = []
+    while isinstance(node, Call):
+        index = index_of(node)
+        if index is not None:
+            steps.append(index)
+        elif node.primitive is named("reshape") and _is_row_by_row(node):
+            steps.append(node.shape)
+        else:
+            return None
+        node = node.args[0]
+    if isinstance(node, Leaf):
+        positions = contiguous(node.shape)
+        for step in reversed(steps):
+            positions = positions.reshape(step) if isinstance(step, tuple) else positions.select(step)
+        return Piece(node, positions)
+    return Piece(node, contiguous(node.shape)) if isinstance(node, Constant) and not steps else None
+
+
+def _is_row_by_row(node: Call) -> bool:
+    args, kwargs = node.signature.bind(node.args)
+    return len(args) <= 2 and "order" not in kwargs
+
+
+# Long sums.
+
+
+@dataclass(frozen=True)
+class _LongSum:
+    """A sum taken apart: terms that share a template, by sign, and the rest."""
+
+    groups: list[tuple[int, list[Template]]]
+    rest: list[tuple[int, Expr]]
+
+    def rolled(self, table: dict[int, Node], slot: Any) -> Expr:
+        total: Any = None
+        for sign, templates in self.groups:
+            total = _signed_sum(total, sign, _rolled_group(templates, slot))
+        for sign, term in self.rest:
+            total = _signed_sum(total, sign, table[id(term)])
+        return total
+
+
+def _signed_sum(total: Any, sign: int, term: Any) -> Any:
+    if total is None:
+        return term if sign > 0 else -term
+    return total + term if sign > 0 else total - term
+
+
+def _uses(expr: Expr) -> dict[int, int]:
+    """How many calls use each node."""
+    uses: dict[int, int] = {}
+    for node in topological([expr]):
+        for arg in node.args:
+            uses[id(arg)] = uses.get(id(arg), 0) + 1
+    return uses
+
+
+def _long_sum(node: Node, uses: dict[int, int]) -> _LongSum | None:
+    terms = _terms(node, uses)
+    if len(terms) < FEWEST_ROLLED_TERMS:
+        return None
+    groups: dict[tuple, tuple[int, list[Template]]] = {}
+    members: dict[tuple, list[tuple[int, Expr]]] = {}
+    rest: list[tuple[int, Expr]] = []
+    for sign, term in terms:
+        if not _is_small(term):
+            rest.append((sign, term))
+            continue
+        template = make_template(term, roll=False)
+        key = (sign, id(template.root))
+        groups.setdefault(key, (sign, []))[1].append(template)
+        members.setdefault(key, []).append((sign, term))
+    for key in [key for key in groups if len(groups[key][1]) < FEWEST_ROLLED_TERMS]:
+        del groups[key]
+        rest.extend(members[key])
+    return _LongSum(list(groups.values()), rest)
+
+
+def _terms(node: Node, uses: dict[int, int]) -> list[tuple[int, Expr]]:
+    """The signed terms of a tree of sums and differences, from left to right.
+
+    A sum that is used elsewhere too is one term: it is evaluated once. So is a sum of relations, which
+    is a logical or.
+    """
+    add, subtract, negative = named("add"), named("subtract"), named("negative")
+    terms: list[tuple[int, Expr]] = []
+    stack: list[tuple[int, Any]] = [(1, node)]
+    while stack:
+        sign, term = stack.pop()
+        is_own = term is node or uses.get(id(term), 0) == 1
+        primitive = (
+            term.primitive if isinstance(term, Call) and is_own and term.dtype == "float64" else None
+        )
+        if primitive is negative:
+            stack.append((-sign, term.args[0]))
+        elif primitive is add or primitive is subtract:
+            right = -sign if primitive is subtract else sign
+            stack += [(right, term.args[1]), (sign, term.args[0])]
+        else:
+            terms.append((sign, term))
+    return terms
+
+
+def _is_small(term: Expr) -> bool:
+    return all(count < LARGEST_ROLLED_TERM for count, _ in enumerate(topological([term])))
+
+
+def _rolled_group(templates: list[Template], slot: Any) -> Expr:
+    first = templates[0]
+    args, batched = [], []
+    for place in range(len(first.slots)):
+        picks = [template.picks[place] for template in templates]
+        same = all(pick.key() == picks[0].key() for pick in picks)
+        batched.append(not same)
+        args.append(slot(picks[0] if same else Pick(tuple(p.pieces[0] for p in picks), stacked=True)))
+    primitive = _rolled_primitive(first.root, first.slots, tuple(batched), len(templates))
+    return intern_node(
+        Call,
+        (primitive, positional(len(args)), *map(id, args)),
+        primitive=primitive,
+        signature=positional(len(args)),
+        args=tuple(args),
+        shape=first.root.shape,
+        dtype=first.root.dtype,
+    )
+
+
+@functools.cache
+def _rolled_primitive(
+    root: Expr, slots: tuple[Slot, ...], batched: tuple[bool, ...], count: int
+) -> Primitive:
+    one_by_one = calls_lapack([root])
+
+    def one(*values: Any) -> Any:
+        return evaluate(root, slots, values)
+
+    def evaluate_all(*values: Any) -> Any:
+        if not any(batched):
+            return count * one(*values)
+        axes = tuple(0 if b else None for b in batched)
+        return lanes(one, axes, one_by_one)(*values).sum(axis=0)
+
+    return Primitive(f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one)
+
+
+# Evaluation.
+
+
+def evaluate(root: Expr, slots: tuple[Slot, ...], values: Any) -> Any:
+    """The value of a template with JAX arrays in its slots."""
+    results: dict[int, Any] = {id(slot): value for slot, value in zip(slots, values, strict=True)}
+    for node in topological([root]):
+        if id(node) in results:
+            continue
+        if isinstance(node, Item):
+            results[id(node)] = jax.tree_util.tree_leaves(results[id(node.args[0])])[node.place]
+        elif isinstance(node, (Call, Bundle)):
+            args, kwargs = node.signature.bind([results[id(arg)] for arg in node.args])
+            results[id(node)] = node.primitive.evaluate(*args, **kwargs)
+        else:
+            raise AssertionError(f"{node!r} in a template")
+    return jnp.asarray(results[id(root)])

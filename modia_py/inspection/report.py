@@ -1,0 +1,166 @@
+"""What translation did to a model, on a screen or two: `CompiledModel.report()`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays.index1 import Slot
+from ..arrays.structure import NONE
+from ..lowering.differentiated_jumps import times_differentiated
+from ..program.node_names import NodeNames
+from ..program.translation import Translation
+from .transformed_equations import derived_text
+
+LISTED = 12
+WIDTH = 100
+
+
+def report_text(name: str, translation: Translation) -> str:
+    """Every pass with its numbers, and names as far as they fit."""
+    names = NodeNames(translation.structure, translation.result)
+    sections = [
+        _given(name, translation),
+        _singularities(translation, names),
+        _index(translation),
+        _blocks(translation, names),
+        _form(translation, names),
+        _numerics(translation),
+    ]
+    return "\n".join(line for section in sections for line in section)
+
+
+def _given(name: str, translation: Translation) -> list[str]:
+    flat = translation.structure.flat
+    return [
+        f"{name}: {_count(flat.size, 'equation')} for {_count(flat.unknowns, 'unknown')} "
+        f"({_count(len(flat.equations), 'array equation')}, "
+        f"{_count(len(flat.variables), 'array variable')}), "
+        f"{_count(sum(p.size for p in flat.parameters), 'parameter')}, "
+        f"{_count(sum(u.size for u in flat.inputs), 'input')}"
+    ]
+
+
+def _singularities(translation: Translation, names: NodeNames) -> list[str]:
+    simplified = translation.result.simplified
+    found, original = simplified.found, simplified.original
+    left = simplified.structure
+    unknowns = int(left.variable_size[left.integral_of_variable() == NONE].sum())
+    lines = [
+        f"after removing aliases and zeros: {int(left.equation_size.sum())} equations, {unknowns} unknowns"
+    ]
+    if len(found.aliases):
+        some = [
+            f"{original.variable_name(int(v))} = {'-' if found.alias_sign[v] < 0 else ''}"
+            f"{original.variable_name(int(found.alias_of[v]))}"
+            for v in found.aliases[:LISTED]
+        ]
+        lines.append(
+            _list(f"{len(found.aliases)} alias{'es' * (len(found.aliases) > 1)}", some, len(found.aliases))
+        )
+    if len(found.zero):
+        lines.append(_list(_count(len(found.zero), "zero"), names.original_variables(found.zero)))
+    redundant = simplified.redundant_equations
+    if len(redundant):
+        texts = [original.equation_name(int(e)) for e in redundant[:LISTED]]
+        lines.append(f"  {len(redundant)} redundant equations were left out:")
+        lines += [f"    {text}" for text in texts]
+    if simplified.hidden_count:
+        lines.append(f"  {simplified.hidden_count} hidden constraints among states were found")
+    return lines + [f"  warning: {text}" for text in simplified.warnings()]
+
+
+def _index(translation: Translation) -> list[str]:
+    """How often equations were differentiated."""
+    model, final = translation.structure, translation.result.structure
+    original = translation.result.simplified
+    times = times_differentiated(translation.result)
+    most = int(times.max(initial=0))
+    algebraic = bool((final.variable_derivative == NONE)[: final.variable_count].any())
+    lines = [f"index {most + 1}" if most or algebraic else "index 0"]
+    if most:
+        lines[0] += ", by differentiating"
+    flat_of = model.equation_of[original.equations]
+    kinds, counts = np.unique(np.stack([-times, flat_of])[:, times > 0], axis=1, return_counts=True)
+    for (often, number), count in list(zip(kinds.T.tolist(), counts.tolist(), strict=True))[:LISTED]:
+        flat = model.flat.equations[number]
+        parts = f", {count} parts" if count > 1 else ""
+        lines.append(
+            f"  {'once' if often == -1 else f'{-often} times'}: {derived_text(flat, 0)}"
+            f"  ({flat.equation.source}{parts})"
+        )
+    if kinds.shape[1] > LISTED:
+        lines.append(f"  ... and {kinds.shape[1] - LISTED} more")
+    return lines
+
+
+def _blocks(translation: Translation, names: NodeNames) -> list[str]:
+    blocks = translation.result.blocks
+    sizes = np.diff(blocks.variable_start)
+    scalars = (
+        np.add.reduceat(
+            np.append(translation.result.structure.variable_size[blocks.variables], 0),
+            blocks.variable_start[:-1],
+        )
+        if len(blocks)
+        else np.zeros(0, int)
+    )
+    lines = [
+        f"{_count(len(blocks), 'block')}, the largest of {_count(int(scalars.max(initial=0)), 'unknown')}"
+    ]
+    large = np.argsort(-scalars, kind="stable")[:4]
+    for block in large[sizes[large] > 1].tolist():
+        lines.append(_list(f"block of {int(scalars[block])}", names.variables(blocks.variables_of(block))))
+    return lines
+
+
+def _form(translation: Translation, names: NodeNames) -> list[str]:
+    form = translation.result.form
+    local = int(form.structure.equation_size[form.local_equations].sum())
+    lines = [
+        f"special index-1 form: {form.size} unknowns in x, {form.row_count} rows; {local} assigned locally "
+        f"in {_count(len(translation.functions.value_map.stages), 'stage')}"
+    ]
+    titles = {
+        Slot.STATE: "state",
+        Slot.ALGEBRAIC: "algebraic unknown",
+        Slot.LAMBDA: "integral",
+        Slot.MU: "multiplier",
+    }
+    for kind in Slot:
+        mine = np.flatnonzero(form.kind == kind)
+        if not len(mine):
+            continue
+        scalars = int(form.slot_size()[mine].sum())
+        if kind is Slot.MU:
+            lines.append(f"  {_count(scalars, titles[kind])}, zero in the exact solution")
+            continue
+        held = form.derivative if kind is Slot.LAMBDA else form.value
+        lines.append(_list(_count(scalars, titles[kind]), names.variables(held[mine])))
+    if len(form.local_variables):
+        lines.append(_list("assigned", names.variables(form.local_variables)))
+    return lines
+
+
+def _numerics(translation: Translation) -> list[str]:
+    chosen = translation.kept.get("linear_solver", "chosen at the first simulation")
+    seconds = ", ".join(f"{stage} {value:.3g} s" for stage, value in translation.seconds.items())
+    compiled = translation.kept.get("compile_seconds")
+    xla = "nothing is compiled yet" if compiled is None else f"XLA {compiled:.3g} s"
+    return [f"linear solver: {chosen}", f"times: {seconds}, {xla}"]
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _list(title: str, texts: list[str], total: int | None = None) -> str:
+    """A title and as many names as fit."""
+    shown: list[str] = []
+    length = 0
+    for text in texts:
+        length += len(text) + 2
+        if shown and (length > WIDTH or len(shown) >= LISTED):
+            break
+        shown.append(text)
+    left = (len(texts) if total is None else total) - len(shown)
+    return f"  {title}: {', '.join(shown)}{f', and {left} more' if left > 0 else ''}"

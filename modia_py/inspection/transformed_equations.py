@@ -1,0 +1,127 @@
+"""The transformed system in the user's notation: what `CompiledModel.equations()` prints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays.index1 import Slot
+from ..arrays.structure import NONE, Integers
+from ..arrays.transform import Transformation
+from ..expressions.calculus import differentiate
+from ..expressions.expression import Expr
+from ..expressions.printing import equation_text, expression_text
+from ..language.flat_model import FlatEquation
+from ..lowering.model_structure import ModelStructure
+from ..lowering.node_equations import NodeEquations
+from ..lowering.value_map import ValueMap
+from ..program.node_names import NodeNames
+
+MOST_LINES = 200
+
+
+def equations_text(model: ModelStructure, result: Transformation, values: ValueMap) -> str:
+    """x, local assignments in their order, and the rows of the residual."""
+    return _Writer(model, result, values).text()
+
+
+class _Writer:
+    def __init__(self, model: ModelStructure, result: Transformation, values: ValueMap):
+        self.model, self.result, self.values = model, result, values
+        self.equations = NodeEquations(model, result, values)
+        self.names = NodeNames(model, result)
+
+    def text(self) -> str:
+        form = self.result.form
+        lines = [f"x = [{', '.join(self.slots())}]", ""]
+        if len(form.local_equations):
+            lines += ["assigned, in this order:"]
+            for chosen in self.values.stages:
+                lines += self.assignments(form.local_equations[chosen], form.local_variables[chosen])
+            lines.append("")
+        lines += ["solved together, 0 = [chain; fd; fc]:"]
+        if len(form.chain_slot):
+            lines.append("  chain")
+            lines += self.chain()
+        for title, nodes in (("fd", form.fd), ("fc", form.fc)):
+            if len(nodes):
+                lines.append(f"  {title}")
+                lines += [f"    {text}" for text in self.lines(nodes)]
+        if len(lines) > MOST_LINES:
+            lines = [*lines[:MOST_LINES], f"... and {len(lines) - MOST_LINES} more lines"]
+        return "\n".join(lines)
+
+    def slots(self) -> list[str]:
+        form = self.result.form
+        texts = []
+        for kind in Slot:
+            mine = np.flatnonzero(form.kind == kind)
+            if kind is Slot.MU:
+                texts += [f"integral of mu for `{text}`" for text in self.lines(form.residual[mine], False)]
+            elif kind is Slot.LAMBDA:
+                texts += [f"integral of {name}" for name in self.names.variables(form.derivative[mine])]
+            else:
+                texts += self.names.variables(form.value[mine])
+        return texts
+
+    def assignments(self, equations: Integers, variables: Integers) -> list[str]:
+        """Assignments of one stage: copies of an equation that are solved for the same are one line."""
+        of = self.model.variable_of[self.names.base[variables]]
+        lines = []
+        for members in _groups(np.stack([of, self.names.order[variables], *self._kind(equations)])):
+            name = ", ".join(self.names.variables(variables[members]))
+            (text,) = self.lines(equations[members])
+            lines.append(f"  {name} from {text}")
+        return lines
+
+    def chain(self) -> list[str]:
+        """Rows that tie xdot to a variable, corrected by multipliers if there are any."""
+        form = self.result.form
+        has_mu = (form.kind == Slot.MU).any()
+        return [
+            f"    d/dt {name} == {f'der({name})'}{' - (dg/dv)^T mu' if has_mu else ''}"
+            for name in self.names.variables(form.value[form.chain_slot])
+        ]
+
+    def _kind(self, nodes: Integers) -> tuple[Integers, Integers]:
+        origin = self.equations.origin[nodes]
+        hidden = self.equations.hidden_row[origin] != NONE
+        return np.where(hidden, -1 - nodes, self.model.equation_of[origin]), self.equations.order[nodes]
+
+    def lines(self, nodes: Integers, with_line: bool = True) -> list[str]:
+        """The text of equation nodes, one for all copies and segments of an equation."""
+        texts = []
+        for members in _groups(np.stack(self._kind(nodes))) if len(nodes) else []:
+            node = int(nodes[members[0]])
+            origin, order = int(self.equations.origin[node]), int(self.equations.order[node])
+            if self.equations.hidden_row[origin] != NONE:
+                found = self.result.simplified.found
+                naming = self.model.structure.variable_name
+                text = found.hidden.text(int(self.equations.hidden_row[origin]), naming)
+                text = text.replace(" = ", " == ")
+                texts.append(text if order == 0 else f"{'d/dt ' * order}({text})")
+                continue
+            flat = self.model.flat.equations[self.model.equation_of[origin]]
+            own = np.count_nonzero(self.model.equation_of == self.model.equation_of[origin])
+            count = "" if len(members) == own else f"{len(members)} of {own} parts; "
+            where = f"  ({count}{flat.equation.source})" if with_line else ""
+            texts.append(derived_text(flat, order) + where)
+        return texts
+
+
+def derived_text(flat: FlatEquation, order: int) -> str:
+    """An equation, differentiated some times, as text."""
+    if order == 0:
+        return equation_text(flat.equation, flat.naming)
+    sides: list[Expr] = [flat.equation.lhs, flat.equation.rhs]
+    for _ in range(order):
+        sides = [differentiate(side) for side in sides]
+    left, right = (expression_text(side, flat.naming) for side in sides)
+    return f"{left} == {right}"
+
+
+def _groups(keys: Integers) -> list[Integers]:
+    """Columns that are equal, in order of first occurrence."""
+    _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    group = group.reshape(-1)
+    by_group = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+    return [by_group[number] for number in np.argsort(first, kind="stable").tolist()]

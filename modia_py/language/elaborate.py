@@ -1,0 +1,240 @@
+"""From a tree of components to a flat model.
+
+Components of the same class and structure are elaborated once: their `equations` are evaluated for
+the first of them, and hold for the others under other names. Their variables lie together, copy after
+copy, so that a thousand separate resistors look like an array of a thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..expressions.expression import Equation, Expr, Leaf, leaves_of
+from ..expressions.indexing import Shape
+from ..expressions.printing import Segments, clip_text
+from .bindings import make_bindings
+from .component_arrays import ComponentArray
+from .components import Component
+from .connection_sets import Ports, connection_equations, zero_flows
+from .connections import Connection
+from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Scope
+from .model import Connector, Model
+from .splitting import split_equation
+from .symbols import Symbol
+
+
+def elaborate(model: Model) -> FlatModel:
+    """Flatten a model: every variable and equation of the hierarchy, arrays kept as arrays."""
+    if isinstance(model, ComponentArray):
+        raise ModelError(f"{model} is an array of models; simulate a model that contains it.")
+    if not isinstance(model, Model):
+        hint = " Make an instance: write its name with ()." if isinstance(model, type) else ""
+        raise ModelError(f"{model!r} is not a model.{hint}")
+    if model._parent is not None:
+        raise ModelError(f"{model!r} is a component of another model; elaborate that one.")
+    components = list(_walk(model))
+    keys = _structure_keys(components)
+    scopes: dict[int, Scope] = {}
+    occurrences = []
+    for path, lead, component in components:
+        key = keys[id(component)]
+        if key not in scopes:
+            scopes[key] = _scope(component, is_root=component is model)
+        occurrences.append(Occurrence(path, lead, component, scopes[key]))
+    symbols = _place_symbols(occurrences, list(scopes.values()))
+    by_symbol = {id(flat.symbol): flat for flat in symbols}
+    of_kind = {
+        kind: tuple(flat for flat in symbols if flat.symbol.kind == kind)
+        for kind in ("variable", "parameter", "input")
+    }
+    return FlatModel(
+        name=type(model).__name__,
+        variables=of_kind["variable"],
+        parameters=of_kind["parameter"],
+        inputs=of_kind["input"],
+        equations=tuple(FlatEquation(e, owner) for owner in occurrences for e in owner.scope.equations),
+        initial_equations=tuple(
+            FlatEquation(e, owner) for owner in occurrences for e in owner.scope.initial_equations
+        ),
+        bindings=make_bindings(of_kind["parameter"], "value", by_symbol),
+        init_bindings=make_bindings(of_kind["variable"], "init", by_symbol),
+        guess_bindings=make_bindings(of_kind["variable"], "guess", by_symbol),
+        by_name={flat.name: flat for flat in symbols},
+        by_symbol=by_symbol,
+    )
+
+
+def _walk(root: Component) -> Iterator[tuple[Segments, Shape, Component]]:
+    """Every component below the root, parents first, with its path and the arrays around it."""
+    stack: list[tuple[Segments, Shape, Component]] = [([], (), root)]
+    while stack:
+        path, lead, component = stack.pop()
+        yield path, lead, component
+        below: list[tuple[Segments, Shape, Component]] = []
+        for name, child in component._children():
+            if isinstance(child, ComponentArray):
+                below.append(([*path, (name, True)], lead + child._lead, child._component))
+            elif isinstance(child, Component):
+                below.append(([*path, (name, False)], lead, child))
+        stack.extend(reversed(below))
+
+
+# Structure keys: two components with equal keys have the same equations, up to names.
+
+
+def _structure_keys(components: list[tuple[Segments, Shape, Component]]) -> dict[int, int]:
+    keys: dict[int, int] = {}
+    numbers: dict[Any, int] = {}
+    for _, _, component in reversed(components):  # children come after parents in the walk
+        parts = tuple((name, _part_key(value, component, keys)) for name, value in vars(component).items())
+        key = (type(component), component._parent is None, parts)
+        keys[id(component)] = numbers.setdefault(key, len(numbers))
+    return keys
+
+
+def _part_key(value: Any, component: Component, keys: dict[int, int]) -> Any:
+    if isinstance(value, Leaf) and component._is_own(value):
+        symbol = value.symbol
+        return (type(symbol.declaration), symbol.shape, symbol.nonzero)
+    if isinstance(value, ComponentArray) and id(value._component) in keys:
+        return ("array", value._lead, keys[id(value._component)])
+    if isinstance(value, Component) and id(value) in keys:
+        return ("component", keys[id(value)])
+    if isinstance(value, (list, tuple)):
+        return (type(value), tuple(_part_key(member, component, keys) for member in value))
+    if isinstance(value, float):
+        return (float, repr(value))  # 0.0 and -0.0 are not the same
+    if value is None or isinstance(value, (bool, int, str, type)):
+        return (type(value), value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return ("ndarray", value.shape, value.dtype.str, value.tobytes())
+    return ("object", id(value))  # nothing is known about it: equal only to itself
+
+
+# One scope for each structure: names and equations.
+
+
+def _scope(component: Component, is_root: bool) -> Scope:
+    paths: dict[int, Segments] = {}
+    leads: dict[int, Shape] = {}
+    for path, lead, part in _walk(component):
+        for name, child in part._children():
+            if isinstance(child, Symbol):
+                paths[id(child)] = [*path, (name, False)]
+                leads[id(child)] = lead
+    names = {key: ".".join(name for name, _ in path) for key, path in paths.items()}
+    if isinstance(component, Connector):
+        if hasattr(type(component), "equations"):
+            raise ModelError(
+                f"The connector {type(component).__name__} has `equations`: they belong into a Model."
+            )
+        return Scope(component, paths, names, leads)
+    assert isinstance(component, Model)
+    equations, connections = _statements(component, "equations", paths, leads)
+    equations += connection_equations(component, connections)
+    if is_root:  # nothing can be connected to the connectors of the whole model from outside
+        for port in Ports(component).all:
+            if port.outside:
+                equations += zero_flows(port)
+    initial, misplaced = _statements(component, "initial_equations", paths, leads)
+    if misplaced:
+        raise ModelError(
+            f"{misplaced[0]} ({misplaced[0].source}) stands in {type(component).__name__}."
+            f"initial_equations: connections belong into `equations`."
+        )
+    return Scope(component, paths, names, leads, tuple(equations), tuple(initial))
+
+
+def _statements(
+    component: Model, method: str, paths: dict[int, Segments], leads: dict[int, Shape]
+) -> tuple[list[Equation], list[Connection]]:
+    where = f"{type(component).__name__}.{method}"
+    returned = getattr(component, method)()
+    if returned is None:
+        raise ModelError(f"{where} returned nothing. End it with `return [...]`, a list of equations.")
+    equations: list[Equation] = []
+    connections: list[Connection] = []
+    for place, statement in enumerate(_flatten(returned), start=1):
+        if isinstance(statement, Connection):
+            connections.append(statement)
+        elif isinstance(statement, Equation):
+            _check_scope(statement, component, paths, leads)
+            if statement.size:  # x[1:] of one element is empty, and so is its equation
+                equations += split_equation(statement)
+        else:
+            raise ModelError(_not_an_equation(statement, place, where))
+    return equations, connections
+
+
+def _flatten(statements: Any) -> Iterator[Any]:
+    """Nested lists, tuples and generators of statements, one after the other."""
+    stack = [iter([statements])]
+    while stack:
+        for statement in stack[-1]:
+            if isinstance(statement, (list, tuple)) or hasattr(statement, "__next__"):
+                stack.append(iter(statement))
+                break
+            yield statement
+        else:
+            stack.pop()
+
+
+def _not_an_equation(statement: Any, place: int, where: str) -> str:
+    item = f"Item {place} of {where}"
+    if isinstance(statement, (bool, np.bool_)):
+        return (
+            f"{item} is the plain Python value {bool(statement)}, not an equation: neither side of that "
+            f"== is a variable. Use self.x for variables of the model, and connect(a, b) for connectors."
+        )
+    if isinstance(statement, Expr):
+        return f"{item} is the expression `{clip_text(statement)}`, not an equation: write ... == 0."
+    if statement is None:
+        return f"{item} is None: a method in the list has no `return`, perhaps."
+    return f"{item} is {statement!r}, neither an equation (lhs == rhs) nor a connection."
+
+
+def _check_scope(
+    equation: Equation, component: Model, paths: dict[int, Segments], leads: dict[int, Shape]
+) -> None:
+    for node in leaves_of(equation.lhs, equation.rhs):
+        symbol = node.symbol
+        if symbol.kind == "time" or (id(symbol) in paths and leads[id(symbol)] == node.lead):
+            continue
+        raise ModelError(
+            f"`{node}` is used outside its model: in `{clip_text(equation)}` ({equation.source}) of "
+            f"{type(component).__name__}, but it belongs to {symbol.component!r}, which is not one of the "
+            f"components of {type(component).__name__}. Declare a variable here and equate it, or connect "
+            f"it, where both are known."
+        )
+
+
+# Places in the flat vectors.
+
+
+def _place_symbols(occurrences: list[Occurrence], scopes: list[Scope]) -> list[FlatSymbol]:
+    """Flat symbols in the order of the model; offsets in the order of scopes, copy after copy."""
+    users: dict[int, list[int]] = {id(scope): [] for scope in scopes}
+    own: list[list[tuple[str, Symbol]]] = []
+    for place, occurrence in enumerate(occurrences):
+        users[id(occurrence.scope)].append(place)
+        children = occurrence.component._children()
+        own.append([(name, child) for name, child in children if isinstance(child, Symbol)])
+    placed: dict[tuple[int, int], FlatSymbol] = {}
+    used = {"variable": 0, "parameter": 0, "input": 0}
+    group = 0
+    for scope in scopes:
+        places = users[id(scope)]
+        for row in range(len(own[places[0]])):
+            group += 1
+            for place in places:
+                occurrence = occurrences[place]
+                name, symbol = own[place][row]
+                full = f"{occurrence.name}.{name}" if occurrence.path else name
+                flat = FlatSymbol(full, occurrence.lead, used[symbol.kind], symbol, group)
+                placed[place, row] = flat
+                used[symbol.kind] += flat.size
+    return [placed[place, row] for place in range(len(occurrences)) for row in range(len(own[place]))]

@@ -1,0 +1,222 @@
+"""The flat model: array variables, parameters and equations, each with its place and its name."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..expressions.expression import Equation, Expr, Leaf
+from ..expressions.indexing import Shape, c_strides
+from ..expressions.printing import Segments, equation_text
+from .symbols import Symbol
+
+
+@dataclass(frozen=True)
+class FlatSymbol:
+    """A variable, parameter or input of the whole model, with an axis for each array around it."""
+
+    name: str
+    lead: Shape  # lengths of the component arrays around it
+    offset: int  # of its first element, among all symbols of its kind
+    symbol: Symbol
+    group: int  # the same for the same symbol of equal components
+
+    @property
+    def shape(self) -> Shape:
+        return self.lead + self.symbol.shape
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def copy_strides(self, leaf: Leaf, lead: Shape) -> Shape:
+        """How far a leaf of this symbol moves with each axis of copies of the equation around it.
+
+        Axes inside the leaf do not count, and on axes it does not have it stands still.
+        """
+        if not lead:
+            return ()
+        around = self.lead[: len(self.lead) - len(leaf.lead)]
+        unit = math.prod(leaf.shape)
+        return tuple(unit * stride for stride in c_strides(around)) + (0,) * (len(lead) - len(around))
+
+    def __str__(self) -> str:
+        shape = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
+        unit = f" {self.symbol.unit}" if self.symbol.unit else ""
+        return f"{self.name}{shape}{unit}"
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What names mean in the equations of one component class: equal components share one scope.
+
+    `paths` and `names` give the path of each symbol, relative to the component, by the symbol's id.
+    """
+
+    component: Any
+    paths: dict[int, Segments]
+    names: dict[int, str]
+    lead: dict[int, Shape]
+    equations: tuple[Equation, ...] = ()
+    initial_equations: tuple[Equation, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrence:
+    """One component of the model, or one component array: where a scope is used."""
+
+    path: Segments
+    lead: Shape
+    component: Any
+    scope: Scope
+
+    @property
+    def copies(self) -> int:
+        return math.prod(self.lead)
+
+    @functools.cached_property
+    def name(self) -> str:
+        return ".".join(name for name, _ in self.path)
+
+    def full_name(self, leaf: Leaf) -> str:
+        """The name, in the whole model, of a leaf of the scope's equations."""
+        relative = self.scope.names[id(leaf.symbol)]
+        return f"{self.name}.{relative}" if self.path else relative
+
+
+@dataclass(frozen=True, eq=False)
+class FlatEquation:
+    """An equation of a component class where it occurs: once for each copy of the component."""
+
+    equation: Equation
+    owner: Occurrence
+
+    @property
+    def shape(self) -> Shape:
+        return self.owner.lead + self.equation.shape
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def naming(self, leaf: Leaf) -> Segments:
+        if leaf.symbol.kind == "time":
+            return leaf.symbol.segments()
+        outer = [(name, False) for name, _ in self.owner.path]
+        return outer + self.owner.scope.paths[id(leaf.symbol)]
+
+    def __str__(self) -> str:
+        return equation_text(self.equation, self.naming)
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """A value that is computed from parameters, for each copy of the component it is written in."""
+
+    target: FlatSymbol
+    value: Expr
+    lead: Shape  # the arrays around that component: a prefix of the target's
+    level: int
+
+
+@dataclass(frozen=True, eq=False)
+class FlatModel:
+    """A model without hierarchy. Arrays, of variables and of components, are still arrays."""
+
+    name: str
+    variables: tuple[FlatSymbol, ...]
+    parameters: tuple[FlatSymbol, ...]
+    inputs: tuple[FlatSymbol, ...]
+    equations: tuple[FlatEquation, ...]
+    initial_equations: tuple[FlatEquation, ...]
+    bindings: tuple[Binding, ...]  # of parameters
+    init_bindings: tuple[Binding, ...]
+    guess_bindings: tuple[Binding, ...]
+    by_name: dict[str, FlatSymbol] = field(repr=False)
+    by_symbol: dict[int, FlatSymbol] = field(repr=False)
+
+    @property
+    def unknowns(self) -> int:
+        """Number of scalar unknowns."""
+        return sum(variable.size for variable in self.variables)
+
+    @property
+    def size(self) -> int:
+        """Number of scalar equations."""
+        return sum(equation.size for equation in self.equations)
+
+    def resolve(self, leaf: Leaf, owner: Occurrence | None) -> FlatSymbol:
+        """The symbol of the whole model behind a leaf; without an owner, a leaf of a binding."""
+        if owner is None:
+            return self.by_symbol[id(leaf.symbol)]
+        return self.by_name[owner.full_name(leaf)]
+
+    def __str__(self) -> str:
+        return flat_text(self)
+
+
+ROWS_SHOWN = 60
+
+
+def flat_text(flat: FlatModel) -> str:
+    """The model on a screen: counts, variables with start values, parameters, equations with lines."""
+    lines = [
+        f"{flat.name}: {flat.unknowns} unknowns in {len(flat.variables)} variables, {flat.size} "
+        f"equations in {len(flat.equations)} array equations, {len(flat.parameters)} parameters"
+    ]
+    bound = {binding.target.name: binding for binding in flat.bindings}
+    lines += _section("variables", [_variable_row(variable) for variable in flat.variables])
+    lines += _section("parameters", [_parameter_row(p, bound.get(p.name)) for p in flat.parameters])
+    lines += _section("inputs", [(str(entry), "", entry.symbol.doc or "") for entry in flat.inputs])
+    lines += _section("equations", [_equation_row(equation) for equation in flat.equations])
+    lines += _section("initial equations", [_equation_row(e) for e in flat.initial_equations])
+    return "\n".join(lines)
+
+
+Row = tuple[str, str, str]
+
+
+def _section(title: str, rows: list[Row]) -> list[str]:
+    if not rows:
+        return []
+    shown = rows[:ROWS_SHOWN]
+    widths = [min(60, max(len(row[column]) for row in shown)) for column in (0, 1)]
+    lines = ["", title]
+    for row in shown:
+        lines.append(f"  {row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}".rstrip())
+    if len(rows) > len(shown):
+        lines.append(f"  ... and {len(rows) - len(shown)} more")
+    return lines
+
+
+def value_text(value: Any) -> str:
+    """A start value or a parameter value, short."""
+    if value is None:
+        return ""
+    if isinstance(value, Expr):
+        return str(value)
+    if value.size == 1:
+        return f"{value.item():g}"
+    if value.size <= 6:
+        return str(value.tolist())
+    return f"{value.min():g} ... {value.max():g}"
+
+
+def _variable_row(variable: FlatSymbol) -> Row:
+    symbol = variable.symbol
+    start = f"init {value_text(symbol.init)}" if symbol.init is not None else ""
+    if symbol.guess is not None:
+        start = (start + f" guess {value_text(symbol.guess)}").strip()
+    return str(variable), start, symbol.doc or ""
+
+
+def _parameter_row(parameter: FlatSymbol, binding: Binding | None) -> Row:
+    value = str(binding.value) if binding is not None else value_text(parameter.symbol.value)
+    return str(parameter), f"= {value}", parameter.symbol.doc or ""
+
+
+def _equation_row(equation: FlatEquation) -> Row:
+    copies = f"for each of {equation.owner.copies} {equation.owner.name}" if equation.owner.lead else ""
+    return str(equation), copies, str(equation.equation.source)

@@ -1,0 +1,242 @@
+"""From a flat model to JAX functions of flat vectors.
+
+`residual(t, v, vdot, p, u)` holds the value `lhs - rhs` of every equation. The unknowns are one vector
+v, the parameters one vector p, always arguments and never constants of the program. Equations of one
+template are one vmapped call, so the size of the program does not depend on the number of copies.
+
+Derivatives of second and higher order are brought to first order here: der(x) joins the unknowns, with
+the equation d/dt x == der(x) at the end of the residual.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import ModelError, did_you_mean
+from ..expressions.expression import Expr, Leaf, leaves_of
+from ..expressions.indexing import Positions, Shape, from_array
+from ..expressions.printing import der_text
+from ..language.flat_model import FlatEquation, FlatModel, Occurrence
+from .batches import Batch, Location, Use, make_batches, take
+from .parameters import ParameterValues
+
+
+@dataclass(frozen=True)
+class Place:
+    """A named part of a flat vector."""
+
+    name: str
+    shape: Shape
+    offset: int
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The names behind a flat vector."""
+
+    places: dict[str, Place]
+    size: int
+
+    def pack(self, values: Mapping[str, Any], fill: float = 0.0) -> np.ndarray:
+        """A flat vector from values by name; what is not named is `fill`."""
+        vector = np.full(self.size, fill)
+        for name, value in values.items():
+            if name not in self.places:
+                raise ModelError(f"There is no '{name}'. {did_you_mean(name, self.places)}")
+            place = self.places[name]
+            try:
+                spread = np.broadcast_to(value, place.shape)
+            except ValueError:
+                raise ModelError(
+                    f"The value of {name} has shape {np.shape(value)}, expected {place.shape}."
+                ) from None
+            vector[place.offset : place.offset + place.size] = spread.ravel()
+        return vector
+
+    def unpack(self, vector: Any) -> dict[str, Any]:
+        """The values by name, each in its shape."""
+        return {
+            name: vector[place.offset : place.offset + place.size].reshape(place.shape)
+            for name, place in self.places.items()
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LoweredModel:
+    """A flat model as JAX functions.
+
+    `rows` gives, for each equation of `flat.equations`, where its values stand in the residual.
+    """
+
+    flat: FlatModel
+    unknowns: Layout
+    inputs: Layout
+    residual: Callable[..., Any]
+    initial_residual: Callable[..., Any]
+    rows: tuple[slice, ...]
+    _values: ParameterValues = field(repr=False)
+
+    def parameters(self, values: Mapping[str, Any] | None = None) -> Any:
+        """The parameter vector, with `values` by name in place of the declared ones.
+
+        Values may be JAX tracers, so that derivatives go through. Parameters computed from others follow
+        them unless they are given themselves.
+        """
+        return self._values.vector(dict(values or {}))
+
+    def initial_values(self, p: Any, word: str = "init") -> dict[str, Any]:
+        """The declared `init` (or `guess`) values, by variable name, each in its full shape."""
+        return self._values.start(p, word)
+
+
+def lower(flat: FlatModel) -> LoweredModel:
+    """Compile the equations of a flat model into one residual function."""
+    everywhere = [*flat.equations, *flat.initial_equations]
+    unknowns, companions = _unknowns(flat, _highest_orders(everywhere, flat, "variable"))
+    inputs, input_offsets = _inputs(flat, _highest_orders(everywhere, flat, "input"))
+    locate = _locator(flat, companions, input_offsets)
+    batches = make_batches(_uses(flat.equations, locate))
+    initial_batches = make_batches(_uses(flat.initial_equations, locate))
+    chain = _chain(companions, flat)
+
+    def vectors(t: Any, v: Any, vdot: Any, p: Any, u: Any) -> dict[str, Any]:
+        given = {"v": v, "vdot": vdot, "p": p, "u": u}
+        sizes = {"v": unknowns.size, "vdot": unknowns.size, "p": parameter_count, "u": inputs.size}
+        for name, size in sizes.items():
+            if jnp.shape(given[name]) != (size,):
+                raise ModelError(
+                    f"{flat.name}: {name} has shape {jnp.shape(given[name])}, expected ({size},)."
+                )
+        return {"time": t, **{name: jnp.asarray(value) for name, value in given.items()}}
+
+    parameter_count = sum(parameter.size for parameter in flat.parameters)
+
+    def residual(t: Any, v: Any, vdot: Any, p: Any, u: Any = ()) -> Any:
+        """lhs - rhs of all equations."""
+        known = vectors(t, v, vdot, p, jnp.zeros(0) if isinstance(u, tuple) else u)
+        parts = [batch(known).reshape(-1) for batch in batches]
+        if chain is not None:
+            parts.append(take(known["vdot"], chain[0]) - take(known["v"], chain[1]))
+        return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+    def initial_residual(t: Any, v: Any, vdot: Any, p: Any, u: Any = ()) -> Any:
+        """lhs - rhs of the equations that hold at the start only."""
+        known = vectors(t, v, vdot, p, jnp.zeros(0) if isinstance(u, tuple) else u)
+        parts = [batch(known).reshape(-1) for batch in initial_batches]
+        return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+    rows = _rows(batches, list(flat.equations))
+    values = ParameterValues(flat)
+    return LoweredModel(flat, unknowns, inputs, residual, initial_residual, rows, values)
+
+
+def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: str) -> dict[str, int]:
+    """How often each symbol of a kind is differentiated, by its name."""
+    orders: dict[str, int] = {}
+    by_equation: dict[int, list[Leaf]] = {}
+    for equation in equations:
+        leaves = by_equation.get(id(equation.equation))
+        if leaves is None:
+            leaves = [
+                node
+                for node in leaves_of(equation.equation.lhs, equation.equation.rhs)
+                if node.symbol.kind == kind and node.order > 0
+            ]
+            by_equation[id(equation.equation)] = leaves
+        for node in leaves:
+            name = equation.owner.full_name(node)
+            orders[name] = max(orders.get(name, 0), node.order)
+    return orders
+
+
+def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+    """The vector v, and for each variable the offsets of x, der(x), ... in it."""
+    places = {v.name: Place(v.name, v.shape, v.offset) for v in flat.variables}
+    companions = {v.name: [v.offset] for v in flat.variables}
+    size = flat.unknowns
+    for variable in flat.variables:
+        for order in range(1, orders.get(variable.name, 0)):
+            name = der_text(variable.name, order)
+            places[name] = Place(name, variable.shape, size)
+            companions[variable.name].append(size)
+            size += variable.size
+    return Layout(places, size), companions
+
+
+def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+    """The vector u: every input, and its derivatives as far as the equations use them."""
+    places: dict[str, Place] = {}
+    offsets: dict[str, list[int]] = {}
+    size = 0
+    for entry in flat.inputs:
+        offsets[entry.name] = []
+        for order in range(orders.get(entry.name, 0) + 1):
+            name = der_text(entry.name, order)
+            places[name] = Place(name, entry.shape, size)
+            offsets[entry.name].append(size)
+            size += entry.size
+    return Layout(places, size), offsets
+
+
+def _locator(
+    flat: FlatModel, companions: dict[str, list[int]], inputs: dict[str, list[int]]
+) -> Callable[[Leaf, Occurrence | None, Shape], Location]:
+    def locate(leaf: Leaf, owner: Occurrence | None, lead: Shape) -> Location:
+        symbol = flat.resolve(leaf, owner)
+        strides = symbol.copy_strides(leaf, lead)
+        if symbol.symbol.kind == "parameter":
+            return Location("p", symbol.offset, strides)
+        if symbol.symbol.kind == "input":
+            return Location("u", inputs[symbol.name][leaf.order], strides)
+        if leaf.order == 0:
+            return Location("v", symbol.offset, strides)
+        return Location("vdot", companions[symbol.name][leaf.order - 1], strides)
+
+    return locate
+
+
+def _uses(equations: tuple[FlatEquation, ...], locate: Callable[..., Location]) -> list[Use]:
+    residuals: dict[int, Expr] = {}  # of equations that equal components share
+    uses = []
+    for flat in equations:
+        equation, owner = flat.equation, flat.owner
+        if id(equation) not in residuals:
+            residuals[id(equation)] = equation.residual()
+        find = functools.partial(locate, owner=owner, lead=owner.lead)
+        uses.append(Use(residuals[id(equation)], owner.lead, find))
+    return uses
+
+
+def _chain(companions: dict[str, list[int]], flat: FlatModel) -> tuple[Positions, Positions] | None:
+    """Positions of vdot and v in the rows d/dt x == der(x)."""
+    moving, values = [], []
+    for variable in flat.variables:
+        offsets = companions[variable.name]
+        for lower_order, higher_order in itertools.pairwise(offsets):
+            moving.append(lower_order + np.arange(variable.size))
+            values.append(higher_order + np.arange(variable.size))
+    if not moving:
+        return None
+    return from_array(np.concatenate(moving)), from_array(np.concatenate(values))
+
+
+def _rows(batches: list[Batch], equations: list[FlatEquation]) -> tuple[slice, ...]:
+    rows: list[slice] = [slice(0, 0)] * len(equations)
+    start = 0
+    for batch in batches:
+        for number in batch.uses:
+            rows[number] = slice(start, start + equations[number].size)
+            start = rows[number].stop
+    return tuple(rows)

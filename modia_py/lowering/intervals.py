@@ -1,0 +1,36 @@
+"""Intervals of places, one after the other, without writing the places out.
+
+Vectors may be long, but their segments are few: index arithmetic on intervals does not grow with the
+length of vectors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays.structure import Integers
+from ..expressions.indexing import Positions, from_array
+
+MOST_RUNS = 8  # more slices than this cost more than a gather
+
+
+def ranges(starts: Integers, lengths: Integers) -> Integers:
+    """start, start + 1, ... for each, one after the other."""
+    first = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+    return first + np.arange(lengths.sum())
+
+
+def interval_runs(starts: Integers, lengths: Integers) -> tuple[Positions, ...]:
+    """The same as a few slices, or as integers where there are many."""
+    starts, lengths = starts[lengths > 0], lengths[lengths > 0]
+    if not len(starts):
+        return (Positions((0,), 0, (1,)),)
+    cuts = np.flatnonzero(starts[1:] != starts[:-1] + lengths[:-1]) + 1
+    if len(cuts) < MOST_RUNS:
+        first = np.append(0, cuts)
+        total = np.add.reduceat(lengths, first)
+        return tuple(
+            Positions((count,), start, (1,))
+            for start, count in zip(starts[first].tolist(), total.tolist(), strict=True)
+        )
+    return (from_array(ranges(starts, lengths)),)

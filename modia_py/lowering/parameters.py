@@ -1,0 +1,142 @@
+"""Parameter vectors and start values: by name, checked, differentiable, never compiled in."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import ModelError, did_you_mean
+from ..expressions.expression import Expr, Leaf
+from ..expressions.indexing import Shape
+from ..language.flat_model import Binding, FlatModel, FlatSymbol
+from ..source import user_source
+from .batches import Batch, Location, Use, make_batches
+
+
+class ParameterValues:
+    """The parameters of a flat model as one vector."""
+
+    def __init__(self, flat: FlatModel):
+        self.flat = flat
+        self.known = {parameter.name: parameter for parameter in flat.parameters}
+        self.size = sum(parameter.size for parameter in flat.parameters)
+        self.computed = _Computed(flat, flat.bindings)
+        self.starts = {
+            "init": _Computed(flat, flat.init_bindings),
+            "guess": _Computed(flat, flat.guess_bindings),
+        }
+        self.declared = np.zeros(self.size)
+        for parameter in flat.parameters:
+            if not isinstance(parameter.symbol.value, Expr):
+                self._write(self.declared, parameter, parameter.symbol.value)
+
+    @staticmethod
+    def _write(vector: np.ndarray, parameter: FlatSymbol, value: np.ndarray) -> None:
+        rows = slice(parameter.offset, parameter.offset + parameter.size)
+        vector[rows] = np.broadcast_to(value, parameter.shape).ravel()
+
+    def vector(self, given: dict[str, Any]) -> Any:
+        """Declared values, then given ones, then those computed from others and not given."""
+        plain = self.declared.copy()
+        traced: list[tuple[FlatSymbol, Any]] = []
+        for name, value in given.items():
+            if name not in self.known:
+                raise ModelError(
+                    f"{self.flat.name} has no parameter '{name}' ({user_source()}). "
+                    f"{did_you_mean(name, self.known)}"
+                )
+            parameter = self.known[name]
+            checked = parameter.symbol.checked_value(value, parameter.lead, name)
+            if isinstance(checked, np.ndarray):
+                self._write(plain, parameter, checked)
+            if not isinstance(checked, np.ndarray) or isinstance(parameter.symbol.value, Expr):
+                traced.append((parameter, checked))
+        vector = put_all(jnp.asarray(plain), traced)
+        for level in self.computed.levels:
+            vector = put_all(level.follow(vector), traced)  # what is given does not follow
+        if not isinstance(vector, jax.core.Tracer):
+            self._check_computed(np.asarray(vector), given)
+        return vector
+
+    def _check_computed(self, vector: np.ndarray, given: dict[str, Any]) -> None:
+        for binding in self.flat.bindings:
+            target = binding.target
+            if target.name not in given:
+                value = vector[target.offset : target.offset + target.size].reshape(target.shape)
+                target.symbol.checked_value(value, target.lead, f"{target.name} = {binding.value}")
+
+    def start(self, p: Any, word: str) -> dict[str, Any]:
+        """`init` or `guess` values by variable name."""
+        values: dict[str, Any] = {}
+        for variable in self.flat.variables:
+            value = getattr(variable.symbol, word)
+            if value is not None and not isinstance(value, Expr):
+                values[variable.name] = np.broadcast_to(value, variable.shape)
+        for level in self.starts[word].levels:
+            values.update(level.by_name(p))
+        return values
+
+
+def put_all(vector: Any, entries: list[tuple[FlatSymbol, Any]]) -> Any:
+    for symbol, value in entries:
+        rows = slice(symbol.offset, symbol.offset + symbol.size)
+        vector = vector.at[rows].set(jnp.broadcast_to(value, symbol.shape).reshape(-1))
+    return vector
+
+
+class _Computed:
+    """Values computed from parameters, level after level."""
+
+    def __init__(self, flat: FlatModel, bindings: tuple[Binding, ...]):
+        groups = itertools.groupby(bindings, key=lambda binding: binding.level)
+        self.levels = [_Level(flat, list(members)) for _, members in groups]
+
+
+class _Level:
+    """Bindings that do not depend on each other, in batches."""
+
+    def __init__(self, flat: FlatModel, bindings: list[Binding]):
+        self.batches: list[tuple[Batch, list[Binding], Shape]] = []
+        by_shape: dict[Shape, list[Binding]] = {}
+        for binding in bindings:
+            by_shape.setdefault(binding.target.shape[len(binding.lead) :], []).append(binding)
+        for own, members in by_shape.items():
+            for batch in make_batches([_use(flat, binding) for binding in members]):
+                self.batches.append((batch, [members[number] for number in batch.uses], own))
+
+    def follow(self, p: Any) -> Any:
+        """The parameter vector with the bound parameters of this level set."""
+        for batch, served, own in self.batches:
+            places = np.concatenate([b.target.offset + np.arange(b.target.size) for b in served])
+            p = p.at[places].set(_spread(batch, own, p).reshape(-1))
+        return p
+
+    def by_name(self, p: Any) -> dict[str, Any]:
+        values = {}
+        for batch, served, own in self.batches:
+            rows, start = _spread(batch, own, p), 0
+            for binding in served:
+                stop = start + math.prod(binding.lead)
+                values[binding.target.name] = rows[start:stop].reshape(binding.target.shape)
+                start = stop
+        return values
+
+
+def _spread(batch: Batch, own: Shape, p: Any) -> Any:
+    """The values of a batch, each broadcast to the shape of its targets."""
+    shape = batch.root.shape
+    values = batch({"p": p, "time": 0.0}).reshape(-1, *(1,) * (len(own) - len(shape)), *shape)
+    return jnp.broadcast_to(values, (batch.count, *own))
+
+
+def _use(flat: FlatModel, binding: Binding) -> Use:
+    def locate(leaf: Leaf) -> Location:
+        symbol = flat.by_symbol[id(leaf.symbol)]
+        return Location("p", symbol.offset, symbol.copy_strides(leaf, binding.lead))
+
+    return Use(binding.value, binding.lead, locate)

@@ -1,0 +1,84 @@
+"""The equations of a model as they were written, evaluated on the values that a result gives.
+
+Nothing of the transformation is used here but where it has put the value of each variable and derivative:
+what was eliminated, differentiated, dropped or solved for is looked at in the user's own equations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..arrays.structure import NONE, Integers
+from ..expressions.printing import der_text
+from ..language.flat_model import FlatEquation, FlatModel
+from .flat_residual import lower
+from .value_map import ValueMap
+
+
+class WrittenEquations:
+    """`residual(t, v, vdot, p, u)` is lhs - rhs of all equations; `values` finds v and vdot."""
+
+    def __init__(self, flat: FlatModel, where: ValueMap):
+        self.flat, self.lowered = flat, lower(flat)
+        self.size = self.lowered.unknowns.size
+        self.rows = sum(equation.size for equation in flat.equations)
+        self.element = np.zeros(self.size, np.int64)  # of the flat variables, of which v is a derivative
+        self.order = np.zeros(self.size, np.int64)
+        for variable in flat.variables:
+            order = 0
+            while (place := self.lowered.unknowns.places.get(der_text(variable.name, order))) is not None:
+                part = slice(place.offset, place.offset + place.size)
+                self.element[part] = variable.offset + np.arange(place.size)
+                self.order[part] = order
+                order += 1
+        self._v = self._found(where, self.order)
+        self._vdot = self._found(where, self.order + 1)
+        self._inputs, self.input_order = self._input_places()
+
+    def _found(self, where: ValueMap, order: Integers) -> tuple[Integers, Integers]:
+        """Places in w, and signs; what no equation has is zero."""
+        known = np.minimum(order, where.orders - 1)
+        place, sign = where.place[known, self.element], where.sign[known, self.element]
+        has_value = (order < where.orders) & (place != NONE)
+        return np.where(has_value, place, where.zero), np.where(has_value, sign, 0)
+
+    def _input_places(self) -> tuple[Integers, int]:
+        """Where the inputs of the equations are among all inputs, then all first derivatives, ..."""
+        names, total = self.lowered.inputs.places, sum(entry.size for entry in self.flat.inputs)
+        places, highest = np.zeros(self.lowered.inputs.size, np.int64), 0
+        for entry in self.flat.inputs:
+            order = 0
+            while (place := names.get(der_text(entry.name, order))) is not None:
+                part = slice(place.offset, place.offset + place.size)
+                places[part] = order * total + entry.offset + np.arange(place.size)
+                highest = max(highest, order)
+                order += 1
+        return places, highest
+
+    @property
+    def places(self) -> Integers:
+        """Where v is among all values of the index-1 form."""
+        return self._v[0]
+
+    def values(self, w: Any) -> tuple[Any, Any]:
+        """v and vdot, from all values of the index-1 form."""
+        return tuple(jnp.asarray(sign, float) * w[place] for place, sign in (self._v, self._vdot))
+
+    def residual(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:
+        return self.lowered.residual(t, v, vdot, p, u[self._inputs])[: self.rows]
+
+    def equation_of(self, row: int) -> tuple[FlatEquation, int]:
+        """The equation behind a row, and which of its elements it is."""
+        for equation, rows in zip(self.flat.equations, self.lowered.rows, strict=True):
+            if rows.start <= row < rows.stop:
+                return equation, row - rows.start
+        raise IndexError(f"there is no row {row}")
+
+    def equation_text(self, row: int) -> str:
+        """The equation behind a row, with its line."""
+        equation, element = self.equation_of(row)
+        text = f"{equation}  ({equation.equation.source})"
+        return text if equation.size == 1 else f"element {element} of {text}"

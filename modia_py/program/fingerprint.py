@@ -1,0 +1,60 @@
+"""What a translation depends on: two flat models with equal fingerprints share one.
+
+Values of parameters and start values are data, and not part of it. Sizes, names, equations, and whether a
+variable has a start value or a parameter is nonzero, are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..expressions.expression import Constant, Equation, Leaf
+from ..expressions.templates import Pick, Template, make_template
+from ..language.flat_model import FlatModel, Scope
+
+
+def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
+    """A hashable key, and what has to stay alive for it to keep its meaning."""
+    alive: list[Any] = []
+    written: dict[tuple[int, int], tuple] = {}
+
+    def of_equation(equation: Equation, scope: Scope) -> tuple:
+        known = written.get((id(equation), id(scope)))
+        if known is None:
+            template = make_template(equation.residual())
+            alive.append(template)
+            source = equation.source
+            known = (*_template_key(template, scope), source.file, source.line)
+            written[id(equation), id(scope)] = known
+        return known
+
+    variables = tuple(
+        (v.name, v.shape, v.lead, v.symbol.init is None, v.symbol.guess is None) for v in flat.variables
+    )
+    parameters = tuple((p.name, p.shape, p.symbol.nonzero) for p in flat.parameters)
+    inputs = tuple((entry.name, entry.shape) for entry in flat.inputs)
+    equations = tuple(
+        tuple((of_equation(e.equation, e.owner.scope), e.owner.name, e.owner.lead) for e in group)
+        for group in (flat.equations, flat.initial_equations)
+    )
+    return (flat.name, variables, parameters, inputs, *equations), alive
+
+
+def _template_key(template: Template, scope: Scope) -> tuple:
+    return (id(template.root), *(_pick_key(pick, scope) for pick in template.picks))
+
+
+def _pick_key(pick: Pick, scope: Scope) -> tuple:
+    pieces: list[tuple] = []
+    for piece in pick.pieces:
+        node, where = piece.node, piece.positions
+        selection = (
+            (where.shape, where.offset, where.strides) if where.is_affine else where.to_array().tobytes()
+        )
+        if isinstance(node, Constant):
+            pieces.append((id(node), selection))
+            continue
+        assert isinstance(node, Leaf)
+        name = "time" if node.symbol.kind == "time" else scope.names[id(node.symbol)]
+        pieces.append((name, node.order, node.lead, selection))
+    return (pick.stacked, *pieces)

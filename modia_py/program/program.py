@@ -1,0 +1,134 @@
+"""A translated model as functions for the integrator, for one kind of inputs.
+
+Everything that may change from run to run is an argument: `Arguments` holds the parameters and the data of
+the inputs. What was compiled is kept here and used again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..arrays.index1 import Slot
+from ..arrays.structure import Integers
+from ..arrays.transform import Transformation
+from ..expressions.expression import Expr
+from ..expressions.lanes import calls_lapack, lanes
+from ..language.flat_model import FlatModel
+from ..lowering.index1_functions import Index1Functions
+from ..lowering.model_structure import ModelStructure
+from ..solvers import Problem
+from ..solvers.compile_options import quick_jit
+from .signals import Signals, held_time
+
+
+class Arguments(NamedTuple):
+    """The data of a run."""
+
+    p: Any
+    signals: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where things stand in x, xdot and w, element by element."""
+
+    slot_of: Integers  # of each element of x
+    element_of: Integers
+    kind: Integers
+    x_of_place: Integers  # the element of x that holds a place of w; -1 if none does
+    xdot_of_place: Integers
+
+    @property
+    def integrals(self) -> np.ndarray:
+        """Integrals of unknowns: x itself has no meaning there."""
+        return np.isin(self.kind, (Slot.LAMBDA, Slot.MU))
+
+
+def make_layout(result: Transformation, functions: Index1Functions) -> Layout:
+    form, values = result.form, functions.value_map
+    sizes = form.slot_size()
+    slot_of = np.repeat(np.arange(len(sizes)), sizes)
+    element_of = np.arange(len(slot_of)) - functions.slot_offset[slot_of]
+    n, place = form.size, np.arange(values.zero + 1)
+    x_of_place = np.where(place < n, place, -1)
+    xdot_of_place = np.where((place >= n) & (place < 2 * n), place - n, -1)
+    return Layout(slot_of, element_of, form.kind[slot_of], x_of_place, xdot_of_place)
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """`problem` for the integrator, with `Arguments` as its parameters, and the values of all variables."""
+
+    structure: ModelStructure
+    result: Transformation
+    functions: Index1Functions
+    layout: Layout
+    signals: Signals
+    problem: Problem
+    patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
+    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def inputs(self, t: Any, arguments: Arguments) -> Any:
+        return self.signals.values(t, arguments.signals, self.functions.input_order)
+
+    def values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        """All variables: see `value_map`."""
+        return self.functions.values(t, x, xdot, arguments.p, self.inputs(t, arguments))
+
+    def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        """All variables at many times, in one evaluation."""
+        if "outputs" not in self.kept:
+            at_all_times = lanes(self.values, (0, 0, 0, None), self.problem.one_by_one)
+            self.kept["outputs"] = quick_jit(at_all_times, self.functions.size)
+        return self.kept["outputs"](t, x, xdot, arguments)
+
+    def output_inputs(self, t: Any, arguments: Arguments) -> Any:
+        """All inputs at many times."""
+        return jax.vmap(self.inputs, (0, None))(jnp.asarray(t), arguments)
+
+
+def make_program(
+    structure: ModelStructure,
+    result: Transformation,
+    functions: Index1Functions,
+    signals: Signals,
+    patterns: tuple[Any, Any] | None = None,
+) -> Program:
+    layout = make_layout(result, functions)
+
+    def residual(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        t = held_time(t, arguments.signals)
+        u = signals.values(t, arguments.signals, functions.input_order)
+        return functions.residual(t, x, xdot, arguments.p, u)
+
+    problem = Problem(
+        residual,
+        max(1, functions.size),  # a model that is all assignments has no problem; see `run.evaluate_only`
+        functions.differential_rows,
+        integrals=_given(layout.integrals),
+        multipliers=_given(layout.kind == Slot.MU),
+        algebraic=_given(layout.kind == Slot.ALGEBRAIC),
+        pattern=None if patterns is None else _both(patterns[0], functions.size),
+        one_by_one=calls_lapack(_sides(structure.flat)),
+    )
+    return Program(structure, result, functions, layout, signals, problem, patterns)
+
+
+def _sides(flat: FlatModel) -> list[Expr]:
+    equations = [flat_equation.equation for flat_equation in flat.equations]
+    return [side for equation in equations for side in (equation.lhs, equation.rhs)]
+
+
+def _given(flags: np.ndarray) -> np.ndarray | None:
+    return flags if flags.any() else None
+
+
+def _both(pattern: Any, n: int) -> tuple[Any, Any]:
+    """Entries of the iteration matrix: what depends on x or on xdot."""
+    entries = (pattern[:, :n] + pattern[:, n:]).tocoo()
+    return entries.row, entries.col

@@ -1,0 +1,224 @@
+"""Named trajectories: every variable of a model over time, read when asked for and then kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..errors import UnknownNameError, did_you_mean
+from ..expressions.printing import der_text
+from ..interruptions import Interruptible
+from ..solvers.status import Status
+from .statistics import RunStatistics
+from .trajectory_names import Request, parse, readings, take
+
+HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
+
+
+@dataclass(frozen=True)
+class ResultVariable:
+    """What a result knows of a variable besides its values."""
+
+    name: str
+    shape: tuple[int, ...]  # of one time point, the axes of component arrays first
+    lead: int = 0  # how many axes belong to component arrays
+    unit: str | None = None
+    doc: str | None = None
+    arrays: tuple[int, ...] | None = None  # which segments of the name are component arrays, if known
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def element(self, position: int) -> str:
+        """The name of one element, by its position in the flattened variable.
+
+        >>> ResultVariable("c.r", (10, 3), lead=1, arrays=(0,)).element(7)
+        'c[2].r[1]'
+        """
+        index = [int(number) for number in np.unravel_index(position, self.shape)]
+        segments = self.name.split(".")
+        for segment in self.arrays or ():
+            segments[segment] += f"[{index.pop(0)}]"
+        return ".".join(segments) + (f"[{', '.join(map(str, index))}]" if index else "")
+
+
+TIME = ResultVariable("time", (), unit="s", doc="the time")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Values that a text asked for, and what they are: the numbers of their elements in the variable."""
+
+    values: np.ndarray
+    variable: ResultVariable
+    order: int
+    elements: np.ndarray
+    constant: bool = False  # a parameter: no axis of time
+
+    def label(self, position: int) -> str:
+        """The name of an element of the selection."""
+        element = int(self.elements.ravel()[position])
+        name = self.variable.element(element) if self.variable.shape else self.variable.name
+        return der_text(name, self.order)
+
+    @property
+    def unit(self) -> str | None:
+        unit = self.variable.unit
+        for _ in range(self.order):
+            unit = derivative_unit(unit)
+        return unit
+
+
+class Trajectories:
+    """What a simulation computed, by name. `Result` adds how to look at it and keep it."""
+
+    def __init__(
+        self,
+        model: str,
+        time: np.ndarray,
+        variables: Mapping[str, ResultVariable],
+        read: Callable[[str, int], np.ndarray | None],
+        *,
+        parameters: Mapping[str, np.ndarray] = MappingProxyType({}),
+        stats: RunStatistics | None = None,
+        status: Status = Status.SUCCESS,
+        message: str = "",
+        notes: tuple[str, ...] = (),
+    ):
+        self.model = model
+        self.time = _read_only(time)
+        self.variables = MappingProxyType(dict(variables))
+        self.parameters = MappingProxyType({name: _read_only(value) for name, value in parameters.items()})
+        self.stats = stats if stats is not None else RunStatistics()
+        self.status = status
+        self.message = message
+        self.notes = tuple(notes)
+        self._read = read
+        self._kept: dict[tuple[str, int], np.ndarray | None] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables. Parameters are in `parameters`."""
+        return tuple(self.variables)
+
+    @property
+    def success(self) -> bool:
+        return not self.status.failed
+
+    def __getitem__(self, text: str) -> np.ndarray:
+        return self.select(text).values[()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.variables)
+
+    def __contains__(self, text: object) -> bool:
+        try:
+            self.select(text)  # type: ignore[arg-type]
+        except UnknownNameError:
+            return False
+        return True
+
+    def final(self, text: str) -> Any:
+        """The value at the end; of a parameter, its value."""
+        selection = self.select(text)
+        if selection.constant:
+            return selection.values[()]
+        if not len(self.time):
+            raise UnknownNameError(
+                f"There is no last value of {text}: the run ended before its first point."
+            )
+        return selection.values[-1]
+
+    def trajectory(self, name: str, order: int = 0, *, keep: bool = True) -> np.ndarray | None:
+        """A whole variable, differentiated `order` times, or None if no equation has that derivative."""
+        if (name, order) in self._kept:
+            return self._kept[name, order]
+        with Interruptible(f"Reading {der_text(name, order)}", result=self):
+            found = self._read(name, order)
+        values = None if found is None else _read_only(found)
+        expected = (len(self.time), *self.variables[name].shape)
+        if values is not None and values.shape != expected:
+            raise ValueError(f"{der_text(name, order)} was read as {values.shape}, expected {expected}")
+        if keep:
+            self._kept[name, order] = values
+        return values
+
+    def select(self, text: str) -> Selection:
+        """The values of a name, a derivative, or elements of them; an error proposes near names."""
+        if text == "time":
+            return Selection(self.time, TIME, 0, np.zeros((), np.int64))
+        if not isinstance(text, str):
+            raise UnknownNameError(f"A result is asked by name, such as result['time'], not {text!r}.")
+        request = parse(text)
+        for reading in readings(request, self._is_known) if request is not None else ():
+            return self._take(text, reading)
+        raise UnknownNameError(self._unknown(text, request))
+
+    def _is_known(self, name: str) -> bool:
+        return name in self.variables or name in self.parameters
+
+    def _take(self, text: str, request: Request) -> Selection:
+        constant = request.name in self.parameters
+        if constant and request.order:
+            raise UnknownNameError(
+                f"{request.name} is a parameter: it is constant and has no derivative here."
+            )
+        if constant:
+            values = self.parameters[request.name]
+            variable = ResultVariable(request.name, values.shape)
+        else:
+            values, variable = self._differentiated(request), self.variables[request.name]
+        numbers = np.arange(variable.size).reshape(variable.shape)
+        try:  # the numbers first: an error of numpy then counts axes as the user does, without time
+            elements = np.asarray(take(numbers, request, variable.arrays, 0))
+            chosen = take(values, request, variable.arrays, 0 if constant else 1)
+        except (IndexError, ValueError) as error:
+            shape = f"has shape {variable.shape}" if variable.shape else "is a scalar"
+            raise UnknownNameError(f"{text!r} selects nothing: {request.name} {shape} ({error}).") from None
+        return Selection(_read_only(chosen), variable, request.order, elements, constant)
+
+    def _differentiated(self, request: Request) -> np.ndarray:
+        values = self.trajectory(request.name, request.order)
+        if values is not None:
+            return values
+        orders = range(1, max(HIGHEST_ORDER, request.order) + 1)
+        known = [k for k in orders if self.trajectory(request.name, k) is not None]
+        listed = " and ".join(der_text(request.name, order) for order in known)
+        exist = f"There is {listed}." if known else "None of its derivatives is."
+        nearest = der_text(request.name, max((k for k in known if k < request.order), default=0))
+        raise UnknownNameError(
+            f"{der_text(request.name, request.order)} is not part of the equations and was not computed. "
+            f"{exist} Declare a variable for it, or differentiate the values numerically: "
+            f"np.gradient(result[{nearest!r}], result.time, axis=0)."
+        )
+
+    def _unknown(self, text: str, request: Request | None) -> str:
+        asked = request.name if request is not None else text
+        proposal = did_you_mean(asked, [*self.variables, *self.parameters, "time"])
+        return f"The result of {self.model} has no {text!r}. {proposal}"
+
+
+def derivative_unit(unit: str | None) -> str | None:
+    """The unit of a derivative.
+
+    >>> [derivative_unit(unit) for unit in ("m", "m/s", "m/s2", "N.s/m", "s")]
+    ['m/s', 'm/s2', 'm/s3', '(N.s/m)/s', '1']
+    """
+    if not unit or unit == "s":
+        return "1" if unit else None
+    match = re.fullmatch(r"([^/]+)/s(\d*)", unit)
+    if match:
+        return f"{match[1]}/s{int(match[2] or '1') + 1}"
+    return f"{unit}/s" if "/" not in unit else f"({unit})/s"
+
+
+def _read_only(values: Any) -> np.ndarray:
+    view = np.asarray(values).view()
+    view.setflags(write=False)
+    return view

@@ -1,0 +1,109 @@
+"""All variables along a run, from what the integrator has kept of x and xdot.
+
+Eliminated, alias and local variables are computed when first asked for, in one vmapped evaluation over the
+times; for models so large that all values would not fit in memory, for the asked variable only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays.structure import NONE
+from ..interruptions import check_process
+from ..language.flat_model import FlatModel
+from ..program.program import Arguments, Program
+
+MOST_BYTES_KEPT = 5e8
+MOST_BYTES_AT_ONCE = 1e8
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Times, x and xdot of a run or of a part of it, and the data that hold there.
+
+    A derivative may be off by `slack` times the tolerance of its variable: it is interpolated between steps
+    of size 1 / slack; zero where it follows from the equations.
+
+    `seen` are the times that the equations see: close to a stop of the integration they stay on their side.
+    """
+
+    t: np.ndarray
+    x: np.ndarray
+    xdot: np.ndarray
+    slack: np.ndarray
+    arguments: Arguments
+    seen_times: np.ndarray | None = None
+
+    @property
+    def seen(self) -> np.ndarray:
+        return self.t if self.seen_times is None else self.seen_times
+
+    def rows(self, chosen: np.ndarray) -> Piece:
+        """Some of the times."""
+        t, x, xdot, slack = (part[chosen] for part in (self.t, self.x, self.xdot, self.slack))
+        return Piece(t, x, xdot, slack, self.arguments, self.seen[chosen])
+
+
+class Outputs:
+    """Values of the variables and inputs of a model at the output times."""
+
+    def __init__(self, flat: FlatModel, program: Program, pieces: list[Piece]):
+        self.flat, self.program, self.pieces = flat, program, pieces
+        self.symbols = {symbol.name: symbol for symbol in (*flat.variables, *flat.inputs)}
+        self.rows = sum(len(piece.t) for piece in pieces)
+        width = program.functions.value_map.zero + 1
+        self.fits = 8 * width * self.rows <= MOST_BYTES_KEPT
+        self.everything: np.ndarray | None = None
+
+    def read(self, name: str, order: int) -> np.ndarray | None:
+        """A variable differentiated some times, at all times; None if the equations do not have it."""
+        symbol = self.symbols[name]
+        elements = slice(symbol.offset, symbol.offset + symbol.size)
+        if symbol.symbol.kind == "input":
+            return self._inputs(elements, order, symbol.shape)
+        where = self.program.functions.value_map
+        if order >= where.orders or (where.place[order][elements] == NONE).any():
+            return None
+        place, sign = where.place[order][elements], where.sign[order][elements]
+        values = self._all()[:, place] if self.fits else self._evaluate(place)
+        return (sign * values).reshape(self.rows, *symbol.shape)
+
+    def _all(self) -> np.ndarray:
+        if self.everything is None:
+            self.everything = self._evaluate(slice(None))
+        return self.everything
+
+    def _evaluate(self, places: Any) -> np.ndarray:
+        check_process()
+        width = self.program.functions.value_map.zero + 1
+        parts = [np.zeros((0, width))[:, places]]
+        at_once = int(max(1, MOST_BYTES_AT_ONCE // (8 * width)))
+        for piece in self.pieces:
+            # As many rows as a power of two: runs with other numbers of times compile nothing new.
+            rows = min(at_once, 1 << max(0, len(piece.t) - 1).bit_length())
+            for start in range(0, len(piece.t), rows):
+                chosen = slice(start, start + rows)
+                count = len(piece.t[chosen])
+                t, x, xdot = (filled(part[chosen], rows) for part in (piece.seen, piece.x, piece.xdot))
+                found = np.asarray(self.program.output_values(t, x, xdot, piece.arguments))
+                parts.append(found[:count, places])
+        return np.concatenate(parts)
+
+    def _inputs(self, elements: slice, order: int, shape: tuple[int, ...]) -> np.ndarray | None:
+        if order > self.program.functions.input_order:
+            return None
+        check_process()
+        parts = [np.zeros((0, elements.stop - elements.start))]
+        shift = order * self.program.functions.input_size
+        for piece in self.pieces:
+            u = self.program.output_inputs(piece.seen, piece.arguments)
+            parts.append(np.asarray(u)[:, shift + elements.start : shift + elements.stop])
+        return np.concatenate(parts).reshape(self.rows, *shape)
+
+
+def filled(part: np.ndarray, rows: int) -> np.ndarray:
+    """As many rows as wanted: the last one again and again."""
+    return np.concatenate([part, np.repeat(part[-1:], rows - len(part), axis=0)])

@@ -1,0 +1,106 @@
+"""What a user asks of a run, as it was typed, and checked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from .run import RunOptions
+
+POINTS = 501
+"""Times of output if nothing else is asked for."""
+ATOL = 1e-3
+"""Absolute tolerance, compared with the relative one, if it is not given."""
+METHODS = ("bdf",)
+STARTS = ("init", "impulse")
+LINEAR_SOLVERS = ("auto", "dense", "band", "klu", "superlu", "cholmod")
+
+
+@dataclass(frozen=True, eq=False)
+class RunRequest:
+    """The arguments of `CompiledModel.simulate`: see there."""
+
+    stop_time: float
+    start_time: float = 0.0
+    params: Mapping[str, Any] | None = None
+    inputs: Mapping[str, Any] | None = None
+    init: Mapping[str, Any] | None = None
+    times: Any = POINTS
+    rtol: float = 1e-6
+    atol: Any = None
+    method: str = "bdf"
+    linear_solver: str = "auto"
+    progress: bool | None = None
+    max_steps: int = 1_000_000
+    start: str = "init"
+
+    def checked(self) -> RunOptions:
+        """The options of the run, or an error that says what is wrong with them."""
+        for word, value, known in (
+            ("method", self.method, METHODS),
+            ("linear_solver", self.linear_solver, LINEAR_SOLVERS),
+            ("start", self.start, STARTS),
+        ):
+            if value not in known:
+                raise ModelError(f"There is no {word} {value!r}; there {_are(known)}.")
+        for word in ("start_time", "stop_time", "rtol"):
+            number = getattr(self, word)
+            if not isinstance(number, (int, float, np.number)) or not np.isfinite(number):
+                raise ModelError(f"{word} must be a finite number, not {number!r}.")
+        start, stop = float(self.start_time), float(self.stop_time)
+        if stop <= start:
+            raise ModelError(f"stop_time = {stop:g} is not after start_time = {start:g}.")
+        if not 1e-14 <= self.rtol <= 0.1:
+            raise ModelError(f"rtol = {self.rtol:g} is not between 1e-14 and 0.1.")
+        if not isinstance(self.max_steps, (int, np.integer)) or self.max_steps < 1:
+            raise ModelError(f"max_steps must be a positive integer, not {self.max_steps!r}.")
+        progress = sys.stderr.isatty() if self.progress is None else bool(self.progress)
+        return RunOptions(
+            start,
+            stop,
+            _times(self.times, start, stop),
+            float(self.rtol),
+            checked_atol(self.atol, self.rtol),
+            int(self.max_steps),
+            self.linear_solver,
+            progress,
+        )
+
+
+def checked_atol(atol: Any, rtol: float) -> float:
+    if atol is None or isinstance(atol, Mapping):
+        return ATOL * rtol
+    try:
+        value = float(atol)
+    except (TypeError, ValueError):
+        raise ModelError(f"atol must be a number, or numbers by name, not {atol!r}.") from None
+    if not (np.isfinite(value) and value > 0):
+        raise ModelError(f"atol must be positive and finite, not {atol!r}.")
+    return value
+
+
+def _times(times: Any, start: float, stop: float) -> np.ndarray:
+    if isinstance(times, (int, np.integer)) and not isinstance(times, bool):
+        if times < 2:
+            raise ModelError(f"times = {times}: output needs two points at least.")
+        return np.linspace(start, stop, int(times))
+    try:
+        array = np.atleast_1d(np.asarray(times, float))
+    except (TypeError, ValueError):
+        raise ModelError(f"times is a number of points or an array of times, not {times!r}.") from None
+    if array.ndim != 1 or not len(array) or not np.all(np.isfinite(array)) or np.any(np.diff(array) <= 0):
+        raise ModelError("times must be finite and increase.")
+    if array[0] < start or array[-1] > stop:
+        raise ModelError(
+            f"times go from {array[0]:g} to {array[-1]:g}, the simulation from {start:g} to {stop:g}."
+        )
+    return array
+
+
+def _are(known: tuple[str, ...]) -> str:
+    return f"is {known[0]!r}" if len(known) == 1 else f"are {', '.join(map(repr, known))}"

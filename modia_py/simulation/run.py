@@ -1,0 +1,179 @@
+"""One simulation: start, integrate from stop to stop, and what came out of it.
+
+The integration stops where an input, or a function of time in an equation, jumps or has a kink (`stops`),
+and starts anew behind it: at a jump with the impulse equations, so that what has to jump does, at a kink
+with the same x.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time as clock
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays.index1 import Slot
+from ..errors import SimulationError
+from ..program.lost_impulses import check_impulses
+from ..program.program import Arguments, Program
+from ..program.row_names import x_name
+from ..program.stops import Plan, Stretch
+from ..results.statistics import Certificate
+from ..solvers import (
+    Refusal,
+    Restart,
+    Solution,
+    Statistics,
+    Status,
+    Stop,
+    consistent_xdot,
+    impulse_start,
+    solve,
+)
+from ..start.problem import StartPoint
+from .failures import failure_text
+from .outputs import Outputs, Piece
+
+PROGRESS_AFTER = 1.0
+"""Seconds without a progress bar: short runs need none."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a user can choose for a run, checked."""
+
+    start: float
+    stop: float
+    times: np.ndarray
+    rtol: float
+    atol: Any
+    max_steps: int
+    linear_solver: str
+    progress: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run has computed, and how it ended."""
+
+    pieces: list[Piece]
+    status: Status
+    message: str
+    work: Statistics
+    linear_solver: str
+    multipliers: dict[str, float]
+    seconds: float
+    outputs: Outputs | None = None
+    certificate: Certificate | None = None
+    notes: tuple[str, ...] = ()
+
+
+def integrate(
+    program: Program, arguments: Arguments, start: StartPoint, options: RunOptions, plan: Plan
+) -> Run:
+    """Go from stop to stop, and keep what is wanted on the way."""
+    began = clock.perf_counter()
+    stretches = plan.stretches
+    of_stretches = [_within(arguments, stretch) for stretch in stretches]
+    stops = [
+        _stop(program, before, after, arguments, own)
+        for (before, after), own in zip(itertools.pairwise(stretches), of_stretches[1:], strict=True)
+    ]
+    solution = solve(
+        program.problem,
+        stretches[0].begin,
+        stretches[-1].end,
+        start.x,
+        start.xdot,
+        of_stretches[0],
+        rtol=options.rtol,
+        atol=options.atol,
+        times=options.times,
+        max_steps=options.max_steps,
+        max_step=stretches[0].longest_step,
+        linear_solver=options.linear_solver,
+        progress=PROGRESS_AFTER if options.progress else False,
+        stops=stops,
+    )
+    own, message = of_stretches[len(solution.restarts)], ""
+    if solution.refused:
+        message = solution.message
+    elif solution.status.failed:
+        message = failure_text(program, own, solution, options.rtol, options.atol)
+    piece = _piece(solution, of_stretches, arguments)
+    return Run(
+        [piece],
+        solution.status,
+        message or solution.status.advice,
+        solution.statistics,
+        solution.linear_solver,
+        _multipliers(program, piece),
+        clock.perf_counter() - began,
+    )
+
+
+def _stop(program: Program, before: Stretch, after: Stretch, arguments: Arguments, own: Arguments) -> Stop:
+    """The stop between two stretches: values behind it are found from those before."""
+
+    def action(t: float, x: np.ndarray, xdot: np.ndarray) -> Restart | Refusal:
+        try:
+            check_impulses(program, before, after, x, xdot, arguments)
+            x, xdot = _restart(program, after, x, own)
+        except SimulationError as error:  # what was computed before is part of the error
+            return Refusal(Status.INCONSISTENT, str(error))
+        return Restart(x, xdot, after.begin, own, after.longest_step, step_factor=1.0)
+
+    return Stop(before.end, after.cause, action)
+
+
+def evaluate_only(program: Program, arguments: Arguments, options: RunOptions, plan: Plan) -> Run:
+    """A model in which everything is assigned from parameters, inputs and time: nothing to integrate."""
+    none = np.zeros(0)
+    for left, right in itertools.pairwise(plan.stretches):
+        check_impulses(program, left, right, none, none, arguments)
+    empty = np.zeros((len(options.times), 0))
+    pieces = [Piece(options.times, empty, empty, np.zeros(len(empty)), arguments)]
+    return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), "none is needed", {}, 0.0)
+
+
+def _within(arguments: Arguments, stretch: Stretch) -> Arguments:
+    first, last = np.float64(stretch.first), np.float64(stretch.last)
+    return arguments._replace(signals=arguments.signals._replace(first=first, last=last))
+
+
+def _piece(solution: Solution, of_stretches: list[Arguments], arguments: Arguments) -> Piece:
+    """What was computed; where equations were evaluated at held times, they are so again."""
+    step = solution.step
+    slack = np.divide(1.0, step, np.zeros_like(step), where=step > 0)
+    held = solution.t.copy()
+    ends = (*solution.restarts, len(held))
+    for own, begin, end in zip(of_stretches, (0, *solution.restarts), ends, strict=False):
+        held[begin:end] = np.clip(held[begin:end], own.signals.first, own.signals.last)
+    return Piece(solution.t, solution.x, solution.xdot, slack, arguments, held)
+
+
+def _restart(
+    program: Program, stretch: Stretch, x: np.ndarray, arguments: Arguments
+) -> tuple[np.ndarray, np.ndarray]:
+    restart = impulse_start if stretch.starts_with == "jump" else consistent_xdot
+    found = restart(program.problem, stretch.begin, x, arguments)
+    if not found.success:
+        raise SimulationError(
+            f"No values were found with which to go on at time {stretch.begin:.9g}, where "
+            f"{stretch.cause or 'the integration was started anew'}. {found.message}"
+        )
+    return found.x, found.xdot
+
+
+def _multipliers(program: Program, piece: Piece) -> dict[str, float]:
+    """The largest |mu| of each constraint: zero in the exact solution."""
+    slots = np.flatnonzero(program.result.form.kind == Slot.MU)
+    found = {}
+    for slot in slots[:1000].tolist():
+        elements = np.flatnonzero(program.layout.slot_of == slot)
+        largest = float(np.abs(piece.xdot[:, elements]).max(initial=0.0))
+        name = x_name(program, int(elements[0])).removeprefix("integral(").removesuffix(")")
+        found[name] = largest
+    return found

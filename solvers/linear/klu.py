@@ -1,0 +1,155 @@
+"""Sparse LU by KLU, inside the compiled loop: for circuit-like patterns.
+
+KLU orders once for the pattern, chooses pivots once for the values at the start, and from then on only
+renews the numbers (T. A. Davis, E. Palamadai Natarajan, Algorithm 907, ACM TOMS 37, 2010). klujax keeps
+factors outside of JAX; a handle to them travels through the loop.
+
+Importing klujax sets JAX to the CPU and to 64 bit for the whole process, so it is imported only here, when
+this solver is chosen. Its functions are called by those of `klu_kernels`, which let one thread at a time
+use a workspace, and make NaN of a pivot that is zero.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from copy import copy
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..matrix.jacobian import Pattern
+from .contract import NEEDS_PIVOTS, SingularMatrix
+
+
+class Factors(NamedTuple):
+    """klujax's handle, and the number of the factorization."""
+
+    handle: jax.Array
+    number: jax.Array
+
+
+class KLUSolver:
+    name = "klu"
+    keeps_pivots = True
+    no_factors: Any = NEEDS_PIVOTS
+    solves_columns = False
+    batches_factors = False
+
+    def __init__(self, pattern: Pattern):
+        import klujax
+
+        targets = native_functions()
+        if targets is None:
+            raise ValueError(
+                "The linear solver 'klu' needs numba and version 0 of XLA's foreign functions."
+            )
+        self._klujax, self._targets = klujax, targets
+        rows, columns = jnp.asarray(pattern.rows), jnp.asarray(pattern.columns)
+        try:
+            self._symbolic = klujax.analyze(rows, columns, pattern.size)
+        except jax.errors.JaxRuntimeError as error:
+            raise SingularMatrix("The pattern of the iteration matrix is structurally singular.") from error
+        self._pattern = rows, columns, jnp.asarray(self._symbolic.raw, dtype=jnp.uint64)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """A lock, and what is known about factors that are not there yet."""
+        python = ctypes.pythonapi
+        lock = _allocate_lock()
+        weakref.finalize(self, _free_lock, lock).atexit = False
+        self._numeric: Any = None
+        self._number_and_usable = np.zeros(2, np.int64)
+        functions = map(_address, (python.PyThread_acquire_lock, python.PyThread_release_lock))
+        cpp = self._klujax.klujax_cpp
+        handlers = (cpp.refactor_f64, cpp.solve_with_numeric_f64, cpp.tsolve_with_numeric_f64)
+        layout = [
+            lock,
+            *functions,
+            self._number_and_usable.ctypes.data,
+            *(_in_capsule(h()) for h in handlers),
+        ]
+        self.tables = *self._pattern, jnp.asarray(np.array(layout, np.int64))
+
+    def twin(self) -> KLUSolver:
+        other = copy(self)
+        other._make_room()
+        return other
+
+    def prepare(self, values: jax.Array) -> Factors:
+        from .klu_kernels import NUMBER, USABLE
+
+        rows, columns, _, _ = self.tables
+        try:
+            # The old factors are freed when the last reference goes.
+            self._numeric = self._klujax.factor(rows, columns, values, self._symbolic)
+        # JAX raises the one or the other, depending on whether the call has returned before it fails.
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
+            raise SingularMatrix("The iteration matrix is singular.") from error
+        self._number_and_usable[USABLE] = 1
+        self._number_and_usable[NUMBER] += 1
+        number = jnp.asarray(self._number_and_usable[NUMBER], jnp.int64)
+        return Factors(jnp.asarray(self._numeric.as_list(), dtype=jnp.uint64), number)
+
+    def factor(self, tables: Any, values: jax.Array, old: Factors) -> Factors:
+        rows, columns, symbolic, layout = tables
+        shapes = jax.ShapeDtypeStruct((1,), jnp.uint64), jax.ShapeDtypeStruct((), jnp.int64)
+        call = jax.ffi.ffi_call(self._targets[0], shapes)
+        # The number says that the solves with the old factors come before.
+        return Factors(*call(rows, columns, values[None], symbolic, old.handle, layout, old.number))
+
+    def solve(self, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
+        return self._call(self._targets[1], tables, factors, b)
+
+    def solve_transposed(self, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
+        return self._call(self._targets[2], tables, factors, b)
+
+    def _call(self, target: str, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
+        _, _, symbolic, layout = tables
+        call = jax.ffi.ffi_call(target, jax.ShapeDtypeStruct(b.shape, b.dtype))
+        return call(symbolic, factors.handle, b, factors.number, layout)
+
+    def release(self) -> None:
+        self._numeric = None
+
+
+@cache
+def native_functions() -> tuple[str, ...] | None:
+    """Names under which XLA knows the native functions; None where it does not take them."""
+    try:
+        from .. import xla_calls
+        from .klu_kernels import HANDLERS
+    except (ImportError, RuntimeError):  # no numba for this Python, or no place for what it compiles
+        return None
+    return None if xla_calls.register(HANDLERS) else tuple(HANDLERS)
+
+
+def _allocate_lock() -> int:
+    allocate = ctypes.pythonapi.PyThread_allocate_lock
+    allocate.restype = ctypes.c_void_p
+    return allocate()
+
+
+def _free_lock(lock: int) -> None:
+    free = ctypes.pythonapi.PyThread_free_lock
+    free.argtypes, free.restype = [ctypes.c_void_p], None
+    free(lock)
+
+
+def _address(function: Any) -> int:
+    """Of a C function."""
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def _in_capsule(capsule: Any) -> int:
+    """The pointer a capsule holds."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.argtypes, get.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.argtypes, name.restype = [ctypes.py_object], ctypes.c_char_p
+    return get(capsule, name(capsule))

@@ -1,0 +1,35 @@
+"""Sparse LU by SuperLU, from scipy: the fallback that is always there, with partial pivoting every time.
+
+Rows are scaled to about one, by powers of two: see `linear_dense`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse.linalg import splu
+
+from .contract import SingularMatrix
+from .host import HostSolver, Room
+
+
+class SuperLUSolver(HostSolver):
+    name = "superlu"
+
+    def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
+        largest = np.zeros(matrix.shape[0])
+        np.maximum.at(largest, matrix.indices, np.abs(matrix.data))
+        scale = np.ldexp(1.0, -np.frexp(largest)[1])
+        entries = matrix.data * scale[matrix.indices]
+        scaled = sparse.csc_matrix((entries, matrix.indices, matrix.indptr), shape=matrix.shape)
+        try:
+            return scale, splu(scaled)
+        except RuntimeError as error:
+            raise SingularMatrix("The iteration matrix is singular.") from error
+
+    def solve_with(self, factors: Any, b: np.ndarray, transposed: bool) -> np.ndarray:
+        scale, lu = factors
+        scale = scale.reshape(-1, *(1,) * (b.ndim - 1))
+        return scale * lu.solve(b, trans="T") if transposed else lu.solve(scale * b)

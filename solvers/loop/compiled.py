@@ -1,0 +1,174 @@
+"""A problem made ready: pattern, linear solver and compiled functions, kept from one run to the next.
+
+Compiling takes longer than most runs. What is compiled depends on the residual, on the kinds of the
+parameters and on the choices below, but on no value; so it is kept with the problem and found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..compile_options import LONG, fast_jit
+from ..linear.choice import ChosenSolver, choose_solver, may_be_symmetric
+from ..linear.contract import NEEDS_PIVOTS
+from ..matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
+from ..method.context import Context, Method, Tables
+from ..method.formula import FORMULAS
+from ..method.polynomial import predict
+from ..method.settings import Settings, make_settings
+from ..method.state import State
+from ..native.attempt import why_not
+from ..problem import Problem, kinds
+from .loop import run_chunk
+from .output import Buffer, evaluate
+from .start import Origin, first_matrix, no_origin, start
+from .workspaces import Workspaces
+
+LOOPS = ("auto", "native", "jax")
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledProblem:
+    """The compiled functions of a problem. `Tables` are theirs to take: those of a run hold its
+    workspace."""
+
+    problem: Problem
+    pattern: Pattern
+    chosen: ChosenSolver
+    method: Method
+    tables: Tables
+    loop: str
+    """Which loop runs, and if it is not the native one, why."""
+    run: Callable[..., tuple[State, Buffer]]
+    start: Callable[..., State]
+    first_matrix: Callable[..., jax.Array]
+    matrix: Callable[..., jax.Array]
+    evaluate: Callable[..., tuple[jax.Array, jax.Array]]
+    placeholder: State | None
+    """Stands for the state where `run` is to make it. None for long vectors, which the choice between two
+    states would copy, and for linear solvers that choose pivots outside."""
+    no_origin: Origin | None
+    """Stands for the origin where `run` has a state."""
+    workspaces: Workspaces
+
+    def next_matrix(self, state: State, settings: Settings, p: Any) -> jax.Array:
+        """The values of the matrix that the next attempt will use."""
+        now = state.read()
+        order, t_end = int(now.order), float(settings.limit("t_end"))
+        at = predict(state.table, jnp.asarray(order), jnp.asarray(now.h))
+        c = now.h / self.method.formula.leading[order]
+        return self.matrix(self.tables.gather, min(now.t + now.h, t_end), at.x, at.xdot, p, c)
+
+
+def _run(
+    method: Method,
+    is_native: bool,
+    tables: Tables,
+    settings: Settings,
+    p: Any,
+    state: State,
+    origin: Origin | None,
+    times: jax.Array,
+    attempts: jax.Array,
+    every_step: jax.Array,
+) -> tuple[State, Buffer]:
+    """A chunk from a state, or if a start is wanted, from there."""
+    context = Context(method, tables, settings, p)
+    if origin is not None:
+        state = jax.lax.cond(origin.is_wanted, lambda: start(context, origin), lambda: state)
+    return run_chunk(context, state, times, attempts, every_step, is_native=is_native)
+
+
+def _start(
+    method: Method, tables: Tables, settings: Settings, p: Any, origin: Origin, factors: Any
+) -> State:
+    return start(Context(method, tables, settings, p), origin, factors)
+
+
+def _first_matrix(method: Method, tables: Tables, settings: Settings, p: Any, origin: Origin) -> jax.Array:
+    return first_matrix(Context(method, tables, settings, p), origin)
+
+
+def _placeholder(method: Method, tables: Tables, p: Any, origin: Origin) -> State:
+    """A state of zeros, as a start would make it."""
+    keeps_pivots = method.solver.keeps_pivots
+    settings = make_settings(
+        method.problem,
+        method.formula,
+        keeps_pivots,
+        t_end=0.0,
+        rtol=1.0,
+        atol=1.0,
+        max_steps=1,
+        max_order=1,
+    )
+    state = jax.eval_shape(partial(_start, method, factors=None), tables, settings, p, origin)
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
+
+
+def compile_problem(
+    problem: Problem,
+    p: Any,
+    linear_solver: str,
+    formula: str,
+    loop: str,
+    example: Callable[[], tuple[Any, Any, Any, Any]],
+) -> CompiledProblem:
+    """Everything that does not depend on values. Where it pays, "auto" looks at
+    the matrix for example() = (t, x, xdot, c)."""
+    key, known = (linear_solver, formula, loop, kinds(p)), problem.cache.compiled
+    if key in known:
+        return known[key]
+    if formula not in FORMULAS:
+        raise ValueError(f"There is no formula '{formula}'; there are {', '.join(FORMULAS)}.")
+    is_native, note = _choose_loop(loop)
+    pattern = pattern_of(problem, p)
+    jit = partial(fast_jit, size=problem.size)
+    matrix = jit(partial(matrix_values, problem, pattern.directions))
+    gather = gather_tables(pattern)
+    seen = None
+    if linear_solver == "auto" and may_be_symmetric(pattern):
+        t, x, xdot, c = example()
+        seen = matrix(gather, t, x, xdot, p, c)
+    chosen = choose_solver(linear_solver, pattern, seen)
+    method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula])
+    tables = Tables(gather, chosen.solver.tables, jnp.asarray(problem.slope_places))
+    nowhere = placeholder = None
+    if chosen.solver.no_factors is not NEEDS_PIVOTS and problem.size < LONG:
+        nowhere = no_origin(problem.size)
+        placeholder = _placeholder(method, tables, p, nowhere)
+    known[key] = CompiledProblem(
+        problem=problem,
+        pattern=pattern,
+        chosen=chosen,
+        method=method,
+        tables=tables,
+        loop=note,
+        run=jit(partial(_run, method, is_native)),
+        start=jit(partial(_start, method)),
+        first_matrix=jit(partial(_first_matrix, method)),
+        matrix=matrix,
+        evaluate=jit(evaluate),
+        placeholder=placeholder,
+        no_origin=nowhere,
+        workspaces=Workspaces(chosen.solver),
+    )
+    return known[key]
+
+
+def _choose_loop(loop: str) -> tuple[bool, str]:
+    """Whether the native loop runs, and what to say about it."""
+    if loop not in LOOPS:
+        raise ValueError(f"There is no loop '{loop}'; there are {', '.join(LOOPS)}.")
+    if loop == "jax":
+        return False, "jax: as asked for"
+    reason = why_not()
+    if reason and loop == "native":
+        raise ValueError(f"There are no native functions here: {reason}.")
+    return not reason, f"jax: there are no native functions here, {reason}" if reason else "native"

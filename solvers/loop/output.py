@@ -1,0 +1,83 @@
+"""Rows of output, written by the compiled loop into a buffer of fixed size: one chunk."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..method.polynomial import interpolate
+from ..method.state import State
+
+
+class Buffer(NamedTuple):
+    """The first `rows` rows are filled. `times` are the wanted ones, infinite where none is left."""
+
+    times: jax.Array
+    x: jax.Array
+    xdot: jax.Array
+    step: jax.Array
+    """Size of the step in which a row lies: between steps xdot is as accurate as x over that."""
+    rows: jax.Array
+
+    @property
+    def full(self) -> jax.Array:
+        return self.rows >= self.times.shape[0]
+
+
+def empty_buffer(times: jax.Array, size: int) -> Buffer:
+    rows = times.shape[0]
+    return Buffer(
+        times,
+        jnp.zeros((rows, size)),
+        jnp.zeros((rows, size)),
+        jnp.zeros(rows),
+        jnp.zeros((), jnp.int32),
+    )
+
+
+def _write(buffer: Buffer, t: jax.Array, x: jax.Array, xdot: jax.Array, step: jax.Array) -> Buffer:
+    row = buffer.rows
+    return Buffer(
+        buffer.times.at[row].set(t),
+        buffer.x.at[row].set(x),
+        buffer.xdot.at[row].set(xdot),
+        buffer.step.at[row].set(step),
+        row + 1,
+    )
+
+
+def write_output(
+    state: State, buffer: Buffer, every_step: jax.Array, moved: jax.Array, step: jax.Array
+) -> tuple[State, Buffer]:
+    """All wanted times up to the one that is reached, as long as there is room; or with `every_step` the
+    one that is reached, if the state has moved, by a step of this size. The state is returned as it was."""
+    capacity = buffer.times.shape[0]
+    end = jnp.where(every_step, jnp.minimum(buffer.rows + moved, capacity), capacity)
+
+    def wanted(carry: tuple[jax.Array, Buffer]) -> jax.Array:
+        _, buffer = carry
+        return (buffer.rows < end) & (every_step | (buffer.times[buffer.rows] <= state.number("reached")))
+
+    def write(carry: tuple[jax.Array, Buffer]) -> tuple[jax.Array, Buffer]:
+        table, buffer = carry
+        t = jnp.where(every_step, state.number("reached"), buffer.times[buffer.rows])
+        buffer = _write(buffer, t, *evaluate(state._replace(table=table), t), step)
+        return jax.lax.optimization_barrier(table), buffer
+
+    # The table goes through the loop as if it were changed there: as a constant of the loop it is copied.
+    table, buffer = jax.lax.while_loop(wanted, write, (state.table, buffer))
+    return state._replace(table=table), buffer
+
+
+def evaluate(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """x and xdot by the polynomial; at the end of a step the computed values themselves.
+
+    The polynomial is exact for x at steps, but its slope there is the derivative of the BDF and not of
+    the NDF.
+    """
+    now = state.number("t")
+    x, xdot = interpolate(state.table, state.number("order"), state.number("h"), t - now)
+    at_step = t == now
+    return jnp.where(at_step, state.x, x), jnp.where(at_step, state.xdot, xdot)

@@ -1,0 +1,94 @@
+"""What a run is asked for: tolerances and limits, as arrays that compiled functions take as arguments."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..problem import Problem
+from .controller import LARGE, SMALLEST_RATE, SMALLEST_RATE_IF_LARGE, StepLimits
+from .formula import Formula
+from .numbers import INTEGERS, LIMIT_AT, LIMITS
+
+STRICTNESS = 60.0
+"""Errors of single steps are kept so much below the tolerance at rtol = 1e-6, because they add up: the
+tolerance is meant for the result. Chosen so that errors on the published test problems are within the
+tolerance times 30, with some room."""
+STRICTNESS_EXPONENT = 0.2
+"""The result of a method of order 5 has an error like (error of a step)^(5/6): to keep it in proportion
+to the tolerance, steps have to be stricter where the tolerance is."""
+
+
+class Settings(NamedTuple):
+    """Numbers of one run; changing them compiles nothing anew."""
+
+    limits: Any
+    """A vector: see `numbers.LIMITS`. rtol is that of a step, `strictness` times that of the result."""
+    atol: Any
+    """One for each element of x, of a step; infinite where an element is not tested."""
+    tightness: Any
+    """Part of the strictness that an element is tested with; empty if it is one for all of them."""
+    slope_atol: Any
+    """One for each unknown that is the derivative of an element of x; that of the result."""
+
+    def limit(self, name: str) -> jax.Array:
+        return self.limits[getattr(LIMIT_AT, name)]
+
+    @property
+    def step_limits(self) -> StepLimits:
+        values = (self.limit(name) for name in StepLimits._fields)
+        return StepLimits(
+            *(
+                value.astype(jnp.int32) if name in INTEGERS else value
+                for name, value in zip(StepLimits._fields, values, strict=True)
+            )
+        )
+
+    def until(self, t_end: jax.Array) -> Settings:
+        """The same with another end, inside of a compiled function."""
+        return self._replace(limits=jnp.asarray(self.limits).at[LIMIT_AT.t_end].set(t_end))
+
+
+def make_settings(
+    problem: Problem,
+    formula: Formula,
+    keeps_pivots: bool,
+    *,
+    t_end: float,
+    rtol: float,
+    atol: Any,
+    max_step: float = np.inf,
+    max_steps: int,
+    max_order: int,
+) -> Settings:
+    """The settings of a run from the tolerances of its result, on the host."""
+    strictness = STRICTNESS * max(1.0, 1e-6 / rtol) ** STRICTNESS_EXPONENT
+    algebraic = problem.flags("algebraic") if problem.algebraic is not None else np.zeros(0, bool)
+    numbers = {
+        "t_end": t_end,
+        "max_step": max_step,
+        "max_steps": max_steps,
+        "max_order": max_order,
+        "rtol": rtol / strictness,
+        "strictness": strictness,
+        "smallest_rate": smallest_rate(problem.size),
+        "is_large": problem.size >= LARGE,
+        "keeps_pivots": keeps_pivots,
+        **{f"leading_{k}": value for k, value in enumerate(formula.leading)},
+        **{f"error_constant_{k}": value for k, value in enumerate(formula.error_constants)},
+    }
+    tolerances = np.asarray(atol) / strictness
+    return Settings(
+        limits=np.array([numbers[name] for name in LIMITS], float),
+        atol=np.where(problem.flags("integrals"), np.inf, tolerances),
+        tightness=np.where(algebraic, 1.0 / strictness, 1.0),
+        slope_atol=np.broadcast_to(np.asarray(atol, float), problem.size)[problem.slope_places],
+    )
+
+
+def smallest_rate(size: int) -> float:
+    """Remembered rates of convergence are not believed to be better than this."""
+    return SMALLEST_RATE if size < LARGE else SMALLEST_RATE_IF_LARGE
