@@ -24,7 +24,7 @@ class ArrayInterface:
     def _apply_numpy(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         raise NotImplementedError
 
-    def _refuse(self, what: str, advice: str) -> Any:
+    def _refuse(self, wanted: str, advice: str) -> Any:
         raise NotImplementedError
 
     # Arithmetic

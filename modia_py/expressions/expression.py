@@ -76,8 +76,8 @@ class Expr(Node, ArrayInterface):
             return self.size
         return call(from_numpy(function), *args, **kwargs)
 
-    def _refuse(self, what: str, advice: str) -> Any:
-        raise ModelError(f"The expression `{self}` cannot become {what} ({user_source()}). {advice}")
+    def _refuse(self, wanted: str, advice: str) -> Any:
+        raise ModelError(f"The expression `{self}` cannot become {wanted} ({user_source()}). {advice}")
 
     def __str__(self) -> str:
         from .printing import expression_text  # printing reads nodes: it comes after them
@@ -366,9 +366,9 @@ class Equation:
             ) from None
         for side in (self.lhs, self.rhs):
             if side.dtype not in ("float64", "int64"):
-                what = "a relation" if side.dtype == "bool" else "complex numbers"
+                values = "a relation" if side.dtype == "bool" else "complex numbers"
                 raise ModelError(
-                    f"`{self}` ({self.source}) equates {what}: an equation is between real numbers."
+                    f"`{self}` ({self.source}) equates {values}: an equation is between real numbers."
                 )
 
     @property

@@ -19,19 +19,19 @@ from ..program.node_names import NodeNames
 MOST_LINES = 200
 
 
-def equations_text(model: ModelStructure, result: Transformation, values: ValueMap) -> str:
+def equations_text(model: ModelStructure, transformed: Transformation, values: ValueMap) -> str:
     """x, local assignments in their order, and the rows of the residual."""
-    return _Writer(model, result, values).text()
+    return _Writer(model, transformed, values).text()
 
 
 class _Writer:
-    def __init__(self, model: ModelStructure, result: Transformation, values: ValueMap):
-        self.model, self.result, self.values = model, result, values
-        self.equations = NodeEquations(model, result, values)
-        self.names = NodeNames(model, result)
+    def __init__(self, model: ModelStructure, transformed: Transformation, values: ValueMap):
+        self.model, self.transformed, self.values = model, transformed, values
+        self.equations = NodeEquations(model, transformed, values)
+        self.names = NodeNames(model, transformed)
 
     def text(self) -> str:
-        form = self.result.form
+        form = self.transformed.form
         lines = [f"x = [{', '.join(self.slots())}]", ""]
         if len(form.local_equations):
             lines += ["assigned, in this order:"]
@@ -51,7 +51,7 @@ class _Writer:
         return "\n".join(lines)
 
     def slots(self) -> list[str]:
-        form = self.result.form
+        form = self.transformed.form
         texts = []
         for kind in Slot:
             mine = np.flatnonzero(form.kind == kind)
@@ -75,7 +75,7 @@ class _Writer:
 
     def chain(self) -> list[str]:
         """Rows that tie xdot to a variable, corrected by multipliers if there are any."""
-        form = self.result.form
+        form = self.transformed.form
         has_mu = (form.kind == Slot.MU).any()
         return [
             f"    d/dt {name} == {f'der({name})'}{' - (dg/dv)^T mu' if has_mu else ''}"
@@ -94,7 +94,7 @@ class _Writer:
             node = int(nodes[members[0]])
             origin, order = int(self.equations.origin[node]), int(self.equations.order[node])
             if self.equations.hidden_row[origin] != NONE:
-                found = self.result.simplified.found
+                found = self.transformed.simplified.found
                 naming = self.model.structure.variable_name
                 text = found.hidden.text(int(self.equations.hidden_row[origin]), naming)
                 text = text.replace(" = ", " == ")

@@ -253,7 +253,7 @@ class Symbol:
                     f"a parameter. Relations between variables belong into `equations`."
                 )
 
-    def _check_shape(self, shape: Shape, lead: Shape, what: str, where: Source) -> None:
+    def _check_shape(self, shape: Shape, lead: Shape, name: str, where: Source) -> None:
         """Own axes must agree; axes before them must fit the component arrays around the symbol."""
         own = shape[len(shape) - len(self.shape) :]
         copies = shape[: len(shape) - len(self.shape)]
@@ -263,7 +263,7 @@ class Symbol:
             fits = all(given in (1, length) for given, length in zip(copies, around, strict=True))
         if not fits:
             per_copy = f", or {lead + self.shape} with one for each copy" if lead else ""
-            raise ModelError(f"The {what} has shape {shape} ({where}), expected {self.shape}{per_copy}.")
+            raise ModelError(f"The {name} has shape {shape} ({where}), expected {self.shape}{per_copy}.")
 
 
 class _Time:
@@ -279,7 +279,7 @@ class _Time:
 time = leaf(_Time())
 
 
-def _real_array(value: Any, what: str, where: Source) -> np.ndarray:
+def _real_array(value: Any, name: str, where: Source) -> np.ndarray:
     if isinstance(value, ArrayInterface):
         return value._apply("add", value, 0)  # a declaration says what is wrong with it
     try:
@@ -287,7 +287,7 @@ def _real_array(value: Any, what: str, where: Source) -> np.ndarray:
             raise TypeError
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{what} must be real numbers, not {value!r} ({where}).") from None
+        raise ModelError(f"{name} must be real numbers, not {value!r} ({where}).") from None
     array.setflags(write=False)
     return array
 

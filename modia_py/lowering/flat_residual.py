@@ -45,7 +45,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Layout:
+class VectorNames:
     """The names behind a flat vector."""
 
     places: dict[str, Place]
@@ -76,15 +76,15 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class LoweredModel:
+class FlatResidual:
     """A flat model as JAX functions.
 
     `rows` gives, for each equation of `flat.equations`, where its values stand in the residual.
     """
 
     flat: FlatModel
-    unknowns: Layout
-    inputs: Layout
+    unknowns: VectorNames
+    inputs: VectorNames
     residual: Callable[..., Any]
     initial_residual: Callable[..., Any]
     rows: tuple[slice, ...]
@@ -103,7 +103,7 @@ class LoweredModel:
         return self._values.start(p, word)
 
 
-def lower(flat: FlatModel) -> LoweredModel:
+def flat_residual(flat: FlatModel) -> FlatResidual:
     """Compile the equations of a flat model into one residual function."""
     everywhere = [*flat.equations, *flat.initial_equations]
     unknowns, companions = _unknowns(flat, _highest_orders(everywhere, flat, SymbolKind.VARIABLE))
@@ -141,7 +141,7 @@ def lower(flat: FlatModel) -> LoweredModel:
 
     rows = _rows(batches, list(flat.equations))
     values = ParameterValues(flat)
-    return LoweredModel(flat, unknowns, inputs, residual, initial_residual, rows, values)
+    return FlatResidual(flat, unknowns, inputs, residual, initial_residual, rows, values)
 
 
 def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: SymbolKind) -> dict[str, int]:
@@ -163,7 +163,7 @@ def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: Symbol
     return orders
 
 
-def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[VectorNames, dict[str, list[int]]]:
     """The vector v, and for each variable the offsets of x, der(x), ... in it."""
     places = {v.name: Place(v.name, v.shape, v.offset) for v in flat.variables}
     companions = {v.name: [v.offset] for v in flat.variables}
@@ -174,10 +174,10 @@ def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str
             places[name] = Place(name, variable.shape, size)
             companions[variable.name].append(size)
             size += variable.size
-    return Layout(places, size), companions
+    return VectorNames(places, size), companions
 
 
-def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[VectorNames, dict[str, list[int]]]:
     """The vector u: every input, and its derivatives as far as the equations use them."""
     places: dict[str, Place] = {}
     offsets: dict[str, list[int]] = {}
@@ -189,7 +189,7 @@ def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, 
             places[name] = Place(name, entry.shape, size)
             offsets[entry.name].append(size)
             size += entry.size
-    return Layout(places, size), offsets
+    return VectorNames(places, size), offsets
 
 
 def _locator(

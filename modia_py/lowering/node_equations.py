@@ -55,10 +55,10 @@ class Residuals:
 class NodeEquations:
     """The equations of the final structure of a model, by node."""
 
-    def __init__(self, model: ModelStructure, result: Transformation, values: ValueMap):
-        self.model, self.result, self.values = model, result, values
+    def __init__(self, model: ModelStructure, transformed: Transformation, values: ValueMap):
+        self.model, self.transformed, self.values = model, transformed, values
         self.tables = equation_tables(model.flat)
-        final, simplified = result.structure, result.simplified
+        final, simplified = transformed.structure, transformed.simplified
         count = final.equation_count
         self.order = np.zeros(count, np.int64)
         self.origin = np.full(count, NONE)
@@ -88,7 +88,7 @@ class NodeEquations:
 
     def residual(self, nodes: Integers) -> Residuals:
         """A function of the residuals of nodes, one after the other."""
-        sizes = self.result.structure.equation_size[nodes]
+        sizes = self.transformed.structure.equation_size[nodes]
         first = np.cumsum(sizes) - sizes
         is_hidden = self.hidden_row[self.origin[nodes]] != NONE
         parts: list[_Part] = []
@@ -110,7 +110,7 @@ class NodeEquations:
 
     def integrals_of(self, nodes: Integers) -> Integers:
         """What some nodes are derivatives of, as far as it depends on the time or on inputs."""
-        lower = self.result.structure.integral_of_equation()
+        lower = self.transformed.structure.integral_of_equation()
         found: list[Integers] = [np.zeros(0, np.int64)]
         while len(nodes := lower[nodes][lower[nodes] != NONE]):
             found.append(nodes)
@@ -221,7 +221,7 @@ class NodeEquations:
 
     def _hidden(self, nodes: Integers) -> Callable[[dict[str, Any]], Any]:
         row, column, weight = self.hidden_entries(nodes)
-        total = int(self.result.structure.equation_size[nodes].sum())
+        total = int(self.transformed.structure.equation_size[nodes].sum())
 
         def call(vectors: dict[str, Any]) -> Any:
             return jnp.zeros(total).at[row].add(weight * vectors["w"][column])
@@ -233,9 +233,11 @@ class NodeEquations:
 
         Their variables are differentiated like the constraint.
         """
-        found, final = self.result.simplified.found, self.result.structure
+        found, final = self.transformed.simplified.found, self.transformed.structure
         final_node = np.full(self.model.structure.variable_count, NONE)
-        final_node[self.result.simplified.variables] = np.arange(len(self.result.simplified.variables))
+        final_node[self.transformed.simplified.variables] = np.arange(
+            len(self.transformed.simplified.variables)
+        )
         row_of = self.hidden_row[self.origin[nodes]]
         counts = found.hidden.lengths[row_of]
         entries = ranges(found.hidden.indptr[row_of], counts)

@@ -20,13 +20,15 @@ from ..lowering.value_map import base_and_order
 class NodeNames:
     """Variables and equations of a transformed model, grouped by what the user declared."""
 
-    def __init__(self, model: ModelStructure, result: Transformation):
-        self.model, self.result = model, result
-        self.base, self.order = base_and_order(model, result)
+    def __init__(self, model: ModelStructure, transformed: Transformation):
+        self.model, self.transformed = model, transformed
+        self.base, self.order = base_and_order(model, transformed)
 
     def variables(self, nodes: Integers) -> list[str]:
         """Names of variable nodes of the final structure; one for all copies and segments."""
-        return self._named(nodes, self.base[nodes], self.order[nodes], self.result.structure.variable_name)
+        return self._named(
+            nodes, self.base[nodes], self.order[nodes], self.transformed.structure.variable_name
+        )
 
     def original_variables(self, nodes: Integers) -> list[str]:
         """The same for nodes of the structure as the user wrote it."""

@@ -1,7 +1,7 @@
 """A translated model as functions for the integrator, for one kind of inputs.
 
 Everything that may change from run to run is an argument: `Arguments` holds the parameters and the data of
-the inputs. What was compiled is kept here and used again.
+the inputs. What was compiled is in the cache of the program and used again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..lowering.index1_functions import Index1Functions
 from ..lowering.model_structure import ModelStructure
 from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
+from .program_cache import ProgramCache
 from .signals import Signals, held_time
 
 
@@ -49,8 +50,8 @@ class Layout:
         return np.isin(self.kind, (Slot.LAMBDA, Slot.MU))
 
 
-def make_layout(result: Transformation, functions: Index1Functions) -> Layout:
-    form, values = result.form, functions.value_map
+def make_layout(transformed: Transformation, functions: Index1Functions) -> Layout:
+    form, values = transformed.form, functions.value_map
     sizes = form.slot_size()
     slot_of = np.repeat(np.arange(len(sizes)), sizes)
     element_of = np.arange(len(slot_of)) - functions.slot_offset[slot_of]
@@ -65,13 +66,13 @@ class Program:
     """`problem` for the integrator, with `Arguments` as its parameters, and the values of all variables."""
 
     structure: ModelStructure
-    result: Transformation
+    transformed: Transformation
     functions: Index1Functions
     layout: Layout
     signals: Signals
     problem: Problem
     patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    cache: ProgramCache = field(default_factory=ProgramCache, repr=False)
 
     def inputs(self, t: Any, arguments: Arguments) -> Any:
         return self.signals.values(t, arguments.signals, self.functions.input_order)
@@ -82,10 +83,10 @@ class Program:
 
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
-        if "outputs" not in self.kept:
+        if self.cache.output_values is None:
             at_all_times = lanes(self.values, (0, 0, 0, None), self.problem.one_by_one)
-            self.kept["outputs"] = quick_jit(at_all_times, self.functions.size)
-        return self.kept["outputs"](t, x, xdot, arguments)
+            self.cache.output_values = quick_jit(at_all_times, self.functions.size)
+        return self.cache.output_values(t, x, xdot, arguments)
 
     def output_inputs(self, t: Any, arguments: Arguments) -> Any:
         """All inputs at many times."""
@@ -94,12 +95,12 @@ class Program:
 
 def make_program(
     structure: ModelStructure,
-    result: Transformation,
+    transformed: Transformation,
     functions: Index1Functions,
     signals: Signals,
     patterns: tuple[Any, Any] | None = None,
 ) -> Program:
-    layout = make_layout(result, functions)
+    layout = make_layout(transformed, functions)
 
     def residual(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         t = held_time(t, arguments.signals)
@@ -116,7 +117,7 @@ def make_program(
         pattern=None if patterns is None else _both(patterns[0], functions.size),
         one_by_one=calls_lapack(_sides(structure.flat)),
     )
-    return Program(structure, result, functions, layout, signals, problem, patterns)
+    return Program(structure, transformed, functions, layout, signals, problem, patterns)
 
 
 def _sides(flat: FlatModel) -> list[Expr]:
