@@ -54,7 +54,7 @@ def _sides(program: Program) -> Any:
         w = program.values(both[0], x, xdot, arguments)
 
         def rows(t: Any, w: Any) -> Any:
-            return residual({"time": t, "w": w, "p": arguments.p, "u": program.inputs(t, arguments)})
+            return residual(program.vectors(t, w, arguments))
 
         def at(t: Any) -> Any:
             return jax.jvp(lambda t: rows(t, w), (t,), (jnp.ones_like(t),))

@@ -23,6 +23,7 @@ from ..lowering.index1_functions import Index1Functions
 from ..lowering.model_structure import ModelStructure
 from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
+from .crossings import Crossings
 from .program_cache import ProgramCache
 from .signals import Signals, held_time
 
@@ -72,6 +73,7 @@ class Program:
     signals: Signals
     problem: Problem
     patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
+    crossings: Crossings | None = None
     cache: ProgramCache = field(default_factory=ProgramCache, repr=False)
 
     def inputs(self, t: Any, arguments: Arguments) -> Any:
@@ -80,6 +82,10 @@ class Program:
     def values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables: see `value_map`."""
         return self.functions.values(t, x, xdot, arguments.p, self.inputs(t, arguments))
+
+    def vectors(self, t: Any, w: Any, arguments: Arguments) -> dict[str, Any]:
+        """What equations are evaluated from: see `node_equations`."""
+        return {"time": t, "w": w, "p": arguments.p, "u": self.inputs(t, arguments)}
 
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
@@ -99,6 +105,7 @@ def make_program(
     functions: Index1Functions,
     signals: Signals,
     patterns: tuple[Any, Any] | None = None,
+    crossings: Crossings | None = None,
 ) -> Program:
     layout = make_layout(transformed, functions)
 
@@ -106,6 +113,13 @@ def make_program(
         t = held_time(t, arguments.signals)
         u = signals.values(t, arguments.signals, functions.input_order)
         return functions.residual(t, x, xdot, arguments.p, u)
+
+    def crossing_values(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        assert crossings is not None
+        t = held_time(t, arguments.signals)
+        u = signals.values(t, arguments.signals, functions.input_order)
+        w = functions.values(t, x, xdot, arguments.p, u)
+        return crossings.values({"time": t, "w": w, "p": arguments.p, "u": u})
 
     problem = Problem(
         residual,
@@ -115,9 +129,11 @@ def make_program(
         multipliers=_given(layout.kind == Slot.MU),
         algebraic=_given(layout.kind == Slot.ALGEBRAIC),
         pattern=None if patterns is None else _both(patterns[0], functions.size),
+        crossings=None if crossings is None else crossing_values,
+        directions=None if crossings is None else crossings.directions,
         one_by_one=calls_lapack(_sides(structure.flat)),
     )
-    return Program(structure, transformed, functions, layout, signals, problem, patterns)
+    return Program(structure, transformed, functions, layout, signals, problem, patterns, crossings)
 
 
 def _sides(flat: FlatModel) -> list[Expr]:

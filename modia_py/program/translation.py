@@ -9,6 +9,7 @@ from ..arrays.transform import Transformation, transform
 from ..lowering.index1_functions import Index1Functions, index1_functions
 from ..lowering.model_structure import ModelStructure
 from ..lowering.sparsity import sparsity
+from .crossings import Crossings
 from .program import Program, make_program
 from .signals import Signals
 
@@ -42,6 +43,7 @@ class Translation:
     transformed: Transformation
     functions: Index1Functions
     seconds: dict[str, float]
+    crossings: Crossings | None = None
     cache: TranslationCache = field(default_factory=TranslationCache, repr=False)
 
     def program(self, signals: Signals) -> Program:
@@ -51,7 +53,7 @@ class Translation:
             if len(programs) >= MOST_PROGRAMS:
                 del programs[next(iter(programs))]
             programs[signals.key] = make_program(
-                self.structure, self.transformed, self.functions, signals, self.patterns()
+                self.structure, self.transformed, self.functions, signals, self.patterns(), self.crossings
             )
         return programs[signals.key]
 

@@ -2,7 +2,8 @@
 
 The integration stops where an input, or a function of time in an equation, jumps or has a kink (see
 `program.stretches`), and starts anew behind it: at a jump with the impulse equations, so that what has to
-jump does, at a kink with the same x.
+jump does, at a kink with the same x. Zero crossings of the model stop it, too: what follows is up to their
+action.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..program.row_names import x_name
 from ..program.stretches import Plan, Stretch
 from ..results.statistics import Certificate
 from ..solvers import (
+    Crossing,
     Refusal,
     Restart,
     Solution,
@@ -32,6 +34,7 @@ from ..solvers import (
     impulse_start,
     solve,
 )
+from ..solvers.stops import OnCrossing
 from ..start.problem import StartPoint
 from .failures import failure_text
 from .outputs import Outputs, Span
@@ -68,6 +71,7 @@ class Run:
     outputs: Outputs | None = None
     certificate: Certificate | None = None
     notes: tuple[str, ...] = ()
+    crossings: tuple[Crossing, ...] = ()
 
 
 def integrate(
@@ -96,6 +100,7 @@ def integrate(
         linear_solver=options.linear_solver,
         progress=PROGRESS_AFTER if options.progress else False,
         stops=stops,
+        on_crossing=_on_crossing(program, arguments),
     )
     own, message = of_stretches[len(solution.restarts)], ""
     if solution.refused:
@@ -111,7 +116,16 @@ def integrate(
         solution.linear_solver,
         _multipliers(program, span),
         clock.perf_counter() - began,
+        crossings=solution.crossings,
     )
+
+
+def _on_crossing(program: Program, arguments: Arguments) -> OnCrossing | None:
+    """What is done at crossings of the model, as the loop over stops calls it."""
+    if program.crossings is None or program.crossings.action is None:
+        return None
+    action = program.crossings.action
+    return lambda found, x, xdot: action(found, x, xdot, arguments)
 
 
 def _stop(program: Program, before: Stretch, after: Stretch, arguments: Arguments, own: Arguments) -> Stop:

@@ -217,7 +217,7 @@ def start_equations(program: Program, rows: StartValues) -> Any:
             lambda t, x: program.problem.residual(t, x, xdot, arguments), (t, x), (jnp.ones_like(t), xdot)
         )
         w = program.values(t, x, xdot, arguments)
-        vectors = {"time": t, "w": w, "p": arguments.p, "u": program.inputs(t, arguments)}
+        vectors = program.vectors(t, w, arguments)
         return jnp.concatenate([value, rate[differential:], sign * w[place] - given, at_start(vectors)])
 
     return equations
