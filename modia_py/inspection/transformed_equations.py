@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays.index1 import Slot
+from ..arrays.indices import equal_columns
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
@@ -67,7 +68,7 @@ class _Writer:
         """Assignments of one stage: copies of an equation that are solved for the same are one line."""
         of = self.model.variable_of[self.names.base[variables]]
         lines = []
-        for members in _groups(np.stack([of, self.names.order[variables], *self._kind(equations)])):
+        for members in equal_columns(np.stack([of, self.names.order[variables], *self._kind(equations)])):
             name = ", ".join(self.names.variables(variables[members]))
             (text,) = self.lines(equations[members])
             lines.append(f"  {name} from {text}")
@@ -90,7 +91,7 @@ class _Writer:
     def lines(self, nodes: Integers, with_line: bool = True) -> list[str]:
         """The text of equation nodes, one for all copies and segments of an equation."""
         texts = []
-        for members in _groups(np.stack(self._kind(nodes))) if len(nodes) else []:
+        for members in equal_columns(np.stack(self._kind(nodes))):
             node = int(nodes[members[0]])
             origin, order = int(self.equations.origin[node]), int(self.equations.order[node])
             if self.equations.hidden_row[origin] != NONE:
@@ -117,11 +118,3 @@ def derived_text(flat: FlatEquation, order: int) -> str:
         sides = [differentiate(side) for side in sides]
     left, right = (expression_text(side, flat.naming) for side in sides)
     return f"{left} == {right}"
-
-
-def _groups(keys: Integers) -> list[Integers]:
-    """Columns that are equal, in order of first occurrence."""
-    _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
-    by_group = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
-    return [by_group[number] for number in np.argsort(first, kind="stable").tolist()]

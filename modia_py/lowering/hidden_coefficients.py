@@ -10,6 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..arrays.indices import grouped, ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.expression import Constant, Expr, Leaf, call
@@ -18,7 +19,7 @@ from ..expressions.linear_terms import Dependence, LinearTerm, linear_terms
 from ..expressions.primitives import named
 from ..language.flat_model import FlatEquation
 from .batches import Batch, Location, Use, make_batches
-from .intervals import MOST_RUNS, ranges
+from .intervals import MOST_RUNS
 from .model_structure import ModelStructure
 from .node_equations import NodeEquations
 from .value_map import flat_starts
@@ -145,7 +146,7 @@ class _Pairs:
         row = np.zeros(len(self.origin), np.int64)
         for flat, members in self.by_equation():
             sizes = self.equations.tables.of(flat).sizes
-            row[members] = (np.cumsum(sizes) - sizes)[self.model.equation_segment[self.origin[members]]]
+            row[members] = starts_of(sizes)[self.model.equation_segment[self.origin[members]]]
         return row
 
     def hidden_coefficients(self) -> list[float]:
@@ -178,11 +179,9 @@ class _Pairs:
     def by_equation(self) -> list[tuple[FlatEquation, Integers]]:
         """Assignments by the equation they are copies or parts of."""
         number = self.model.equation_of[self.origin[self.written]]
-        order = np.argsort(number, kind="stable")
-        cuts = np.flatnonzero(np.diff(number[order])) + 1
         return [
             (self.model.flat.equations[int(number[members[0]])], self.written[members])
-            for members in (np.split(order, cuts) if len(order) else [])
+            for members in grouped(number)
         ]
 
     def terms(self, flat: FlatEquation, members: Integers) -> list[tuple[LinearTerm, Integers]]:

@@ -19,12 +19,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.index1 import Slot
+from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.indexing import Positions
 from .gathering import take
 from .hidden_coefficients import assignment_coefficients
-from .intervals import interval_runs, ranges
+from .intervals import interval_runs
 from .model_structure import ModelStructure
 from .node_equations import NodeEquations
 from .value_map import ValueMap, value_map
@@ -75,7 +76,7 @@ def index1_functions(model: ModelStructure, transformed: Transformation) -> Inde
     form, values = transformed.form, value_map(model, transformed)
     equations = NodeEquations(model, transformed, values)
     slot_size = form.slot_size()
-    offset = np.cumsum(slot_size) - slot_size
+    offset = starts_of(slot_size)
     sizes = transformed.structure.equation_size
     stages = [equations.residual(form.local_equations[chosen]) for chosen in values.stages]
     cuts = np.cumsum([0] + [int(sizes[form.local_equations[chosen]].sum()) for chosen in values.stages])

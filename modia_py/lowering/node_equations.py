@@ -14,6 +14,7 @@ from typing import Any, assert_never
 import jax.numpy as jnp
 import numpy as np
 
+from ..arrays.indices import grouped, ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
@@ -24,7 +25,7 @@ from ..expressions.templates import Pick, Placeholder, make_template
 from ..language.flat_model import FlatEquation
 from .accesses import equation_tables
 from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
-from .intervals import MOST_RUNS, interval_runs, ranges
+from .intervals import MOST_RUNS, interval_runs
 from .model_structure import ModelStructure
 from .value_map import ValueMap
 
@@ -89,7 +90,7 @@ class NodeEquations:
     def residual(self, nodes: Integers) -> Residuals:
         """A function of the residuals of nodes, one after the other."""
         sizes = self.transformed.structure.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        first = starts_of(sizes)
         is_hidden = self.hidden_row[self.origin[nodes]] != NONE
         parts: list[_Part] = []
         if is_hidden.any():
@@ -100,7 +101,7 @@ class NodeEquations:
         starts = np.concatenate(none + [part.starts for part in parts])
         lengths = np.concatenate(none + [part.lengths for part in parts])
         order = np.argsort(starts, kind="stable")
-        back = interval_runs((np.cumsum(lengths) - lengths)[order], lengths[order])
+        back = interval_runs(starts_of(lengths)[order], lengths[order])
 
         def evaluate_nodes(vectors: dict[str, Any]) -> Any:
             found = jnp.concatenate([jnp.zeros(0), *(part.values(vectors) for part in parts)])
@@ -123,13 +124,7 @@ class NodeEquations:
         origin, flat_of = self.origin[nodes], self.model.equation_of[self.origin[nodes]]
         pairs = np.stack([flat_of, self.order[nodes]], axis=1)
         kinds, which = np.unique(pairs, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        by_kind = (
-            np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
-            if len(nodes)
-            else []
-        )
-        for (number, order), members in zip(kinds.tolist(), by_kind, strict=True):
+        for (number, order), members in zip(kinds.tolist(), grouped(which.reshape(-1)), strict=True):
             flat = self.model.flat.equations[number]
             expr = self.expression(flat, order)
             template = make_template(expr)
@@ -144,7 +139,7 @@ class NodeEquations:
         for flat, own, origin, first in uses:
             copies, which = np.unique(self.model.equation_copy[origin], return_inverse=True)
             table = self.tables.of(flat)
-            start = (np.cumsum(table.sizes) - table.sizes)[self.model.equation_segment[origin]]
+            start = starts_of(table.sizes)[self.model.equation_segment[origin]]
             lengths = table.sizes[self.model.equation_segment[origin]]
             rows.append((count + which.reshape(-1)) * size + start)
             starts.append(first)
@@ -246,7 +241,7 @@ class NodeEquations:
         for level in range(int(order.max(initial=0))):
             target = np.where(order > level, final.variable_derivative[target], target)
         sizes = final.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        first = starts_of(sizes)
         row, column = ranges(first[node], sizes[node]), ranges(self.values.offset[target], sizes[node])
         return row, column, np.repeat(found.hidden.coefficients[entries].astype(float), sizes[node])
 

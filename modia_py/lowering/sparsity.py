@@ -16,12 +16,12 @@ import numpy as np
 import scipy.sparse as sparse
 
 from ..arrays.index1 import Slot
+from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.expression import Equation
 from ..expressions.linear_terms import CoefficientKind, Dependence, LinearTerm, linear_terms
 from .index1_functions import Index1Functions
-from .intervals import ranges
 from .model_structure import ModelStructure
 from .node_equations import NodeEquations
 
@@ -93,7 +93,7 @@ class _Entries:
     def matrix(self, nodes: Integers) -> sparse.csr_array:
         equations, values = self.equations, self.equations.values
         sizes = equations.transformed.structure.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        first = starts_of(sizes)
         hidden = equations.hidden_row[equations.origin[nodes]] != NONE
         rows, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         if hidden.any():
@@ -118,7 +118,7 @@ class _Entries:
         origin, order = equations.origin[nodes], int(equations.order[nodes[0]])
         flat = model.flat.equations[int(model.equation_of[origin[0]])]
         table = equations.tables.of(flat)
-        row_starts = (np.cumsum(table.sizes) - table.sizes)[model.equation_segment[origin]]
+        row_starts = starts_of(table.sizes)[model.equation_segment[origin]]
         copies, which = np.unique(model.equation_copy[origin], return_inverse=True)
         target = np.full((len(copies), flat.equation.size), NONE)
         target[np.repeat(which.reshape(-1), sizes), ranges(row_starts, sizes)] = ranges(first, sizes)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays.indices import ranges, starts_of
 from ..arrays.stages import stages_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.indexing import Positions
-from .intervals import interval_runs, ranges
+from .intervals import interval_runs
 from .model_structure import ModelStructure
 
 
@@ -139,14 +140,14 @@ def _offsets(transformed: Transformation, stages: tuple[Integers, ...]) -> tuple
     """The place in w of each variable node, and that of the zero."""
     form, size = transformed.form, transformed.structure.variable_size
     slot_size = form.slot_size()
-    slot = np.cumsum(slot_size) - slot_size
+    slot = starts_of(slot_size)
     n = int(slot_size.sum())
     offset = np.full(transformed.structure.variable_count, NONE)
     in_xdot, in_x = form.derivative != NONE, form.value != NONE
     offset[form.derivative[in_xdot]] = n + slot[in_xdot]
     offset[form.value[in_x]] = slot[in_x]
     local = form.local_variables[np.concatenate([np.zeros(0, np.int64), *stages])]
-    offset[local] = 2 * n + np.cumsum(size[local]) - size[local]
+    offset[local] = 2 * n + starts_of(size[local])
     assert (offset != NONE).all(), "a variable is neither in x nor in xdot nor assigned"
     return offset, 2 * n + int(size[local].sum())
 
@@ -156,7 +157,7 @@ def flat_starts(model: ModelStructure) -> Integers:
     offset = np.array([variable.offset for variable in model.flat.variables], np.int64)
     own = np.array([math.prod(variable.symbol.shape) for variable in model.flat.variables], np.int64)
     sizes = model.structure.variable_size[: model.base_count]
-    within = np.cumsum(sizes) - sizes
+    within = starts_of(sizes)
     first_of_copy = np.maximum.accumulate(np.where(model.variable_segment == 0, within, 0))
     return offset[model.variable_of] + model.variable_copy * own[model.variable_of] + within - first_of_copy
 

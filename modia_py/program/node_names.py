@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays.indices import equal_columns
 from ..arrays.structure import Integers
 from ..arrays.transform import Transformation
 from ..expressions.printing import der_text
@@ -60,13 +61,7 @@ class NodeNames:
 def _grouped(
     nodes: Integers, of: Integers, order: Integers, text: Callable[[int, int, Integers], str]
 ) -> list[str]:
-    if not len(nodes):
-        return []
-    key = np.stack([order, of])
-    _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
-    texts = []
-    for number in np.argsort(first, kind="stable").tolist():
-        members = np.flatnonzero(group == number)
-        texts.append(text(int(of[members[0]]), int(order[members[0]]), nodes[members]))
-    return texts
+    return [
+        text(int(of[members[0]]), int(order[members[0]]), nodes[members])
+        for members in equal_columns(np.stack([order, of]))
+    ]
