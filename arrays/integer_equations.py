@@ -17,7 +17,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from .indices import Ints, offsets, ranges
+
 Bools = NDArray[np.bool_]
 Names = Sequence[str] | Callable[[int], str] | None
 
@@ -89,10 +90,9 @@ class IntegerEquations:
         """The chosen rows: numbers in the order wanted, or a mask."""
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         lengths = self.lengths[rows]
-        indptr = offsets(lengths)
-        entries = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        entries = ranges(self.indptr[rows], lengths)
         return IntegerEquations(
-            indptr, self.variables[entries], self.coefficients[entries], self.n_variables
+            offsets(lengths), self.variables[entries], self.coefficients[entries], self.n_variables
         )
 
     def without_entries(self, drop: Bools) -> IntegerEquations:
@@ -145,11 +145,6 @@ def stacked(upper: IntegerEquations, lower: IntegerEquations) -> IntegerEquation
         np.concatenate((upper.coefficients, lower.coefficients)),
         upper.n_variables,
     )
-
-
-def offsets(lengths: NDArray) -> Ints:
-    """Where each piece starts when pieces of these lengths follow each other, and where the last ends."""
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def exact_integers(values: NDArray) -> NDArray:

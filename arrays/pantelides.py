@@ -20,7 +20,7 @@ from .structure import NONE, Integers, Structure, extend
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class IndexReduction:
     """A structure with all the derivatives it needs, and the matching of its highest ones.
 
     `flow[k]` belongs to entry k of `structure.variables`.
@@ -84,7 +84,7 @@ def is_solvable_by_differentiation(structure: Structure) -> bool:
     return match(potential_graph(structure)[0]).is_complete()
 
 
-def pantelides(structure: Structure) -> Reduction:
+def pantelides(structure: Structure) -> IndexReduction:
     """Differentiate until the equations of highest order can be matched with the highest derivatives.
 
     Raises ValueError for a structure where that never happens: `diagnose` tells why.
@@ -98,7 +98,7 @@ def pantelides(structure: Structure) -> Reduction:
         matching = match(graph, flow[entries])
         flow[entries] = matching.flow
         if matching.is_complete():
-            return Reduction(structure, flow)
+            return IndexReduction(structure, flow)
         rows, columns = reached_from_rows(matching, matching.unmatched_rows())
         structure, flow = _differentiate(structure, flow, equations[rows], variables[columns])
 

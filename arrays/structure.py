@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .indices import ranges, starts_of
+
 Integers = np.ndarray
 Naming = Callable[[int], str] | Sequence[str] | None
 NONE = -1
@@ -196,16 +198,15 @@ def extend(
 def _entries_of(structure: Structure, equations: Integers) -> Integers:
     """The places in `variables` that belong to these equations, one equation after the other."""
     counts = np.diff(structure.start)[equations]
-    first = np.repeat(structure.start[equations] - np.cumsum(counts) + counts, counts)
-    return first + np.arange(counts.sum())
+    return ranges(structure.start[equations], counts)
 
 
 def scalarize(structure: Structure) -> tuple[Structure, Integers, Integers]:
     """The structure with all elements written out, and the array node of each scalar node."""
     equation_of = np.repeat(np.arange(structure.equation_count), structure.equation_size)
     variable_of = np.repeat(np.arange(structure.variable_count), structure.variable_size)
-    first_equation = np.cumsum(structure.equation_size) - structure.equation_size
-    first_variable = np.cumsum(structure.variable_size) - structure.variable_size
+    first_equation = starts_of(structure.equation_size)
+    first_variable = starts_of(structure.variable_size)
     rows = [
         np.concatenate(
             [first_variable[v] + np.arange(structure.variable_size[v]) for v in structure.variables_of(e)]

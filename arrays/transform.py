@@ -10,7 +10,7 @@ from .blt import Blocks, blt, check_blt
 from .diagnosis import Diagnosis, diagnose
 from .index1 import Index1Form, check_index1, special_index1
 from .integer_equations import IntegerEquations
-from .pantelides import Reduction, is_solvable_by_differentiation, pantelides
+from .pantelides import IndexReduction, is_solvable_by_differentiation, pantelides
 from .simplify import Simplified, simplify_structure
 from .stages import index1_with_few_stages
 from .structure import NONE, Integers, Structure, extend_mask
@@ -34,7 +34,7 @@ class Transformation:
     """The result of every pass."""
 
     simplified: Simplified
-    reduction: Reduction
+    reduction: IndexReduction
     blocks: Blocks
     form: Index1Form
 

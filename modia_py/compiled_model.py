@@ -23,7 +23,7 @@ from .program.signals import Signals, make_signals
 from .program.translation import Translation
 from .results.result import Result, ResultVariable
 from .results.statistics import RunStatistics
-from .simulation.certificate import Tolerances, certify, violation_text
+from .simulation.certificate import OutputTolerances, certify, violation_text
 from .simulation.compile_times import watch_compilation
 from .simulation.nominal_values import below_tolerance, nominal_of_x
 from .simulation.outputs import Outputs
@@ -72,7 +72,7 @@ class CompiledModel:
     @property
     def structure(self) -> Any:
         """The result of the structural passes."""
-        return self.translation.result
+        return self.translation.transformed
 
     def simulate(
         self,
@@ -162,7 +162,7 @@ class CompiledModel:
         def init() -> StartValues:
             return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
 
-        small = below_tolerance(self.flat, program, run.pieces, options, init)
+        small = below_tolerance(self.flat, program, run.spans, options, init)
         point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *small))
         compiling = initializing.compiling + integrating.compiling + checking.compiling
         self.translation.note_run(run.linear_solver, compiling)
@@ -177,11 +177,11 @@ class CompiledModel:
 
     def _certified(self, program: Program, run: Run, options: RunOptions) -> Run:
         """Output made consistent, and the run with what is known of it; failed if equations do not hold."""
-        pieces, unresolved, notes = polished(
-            program, run.pieces, run.work, options.rtol, options.atol, options.linear_solver
+        spans, unresolved, notes = polished(
+            program, run.spans, run.work, options.rtol, options.atol, options.linear_solver
         )
-        outputs = Outputs(self.flat, program, pieces)
-        run = replace(run, pieces=pieces, outputs=outputs, notes=notes)
+        outputs = Outputs(self.flat, program, spans)
+        run = replace(run, spans=spans, outputs=outputs, notes=notes)
         if run.status.failed:
             return run
         if unresolved is not None:
@@ -194,7 +194,7 @@ class CompiledModel:
         text = violation_text(certificate, outputs)
         return replace(run, status=Status.VIOLATED, message=f"{Status.VIOLATED.advice} {text}")
 
-    def _tolerances(self, program: Program, options: RunOptions) -> Tolerances:
+    def _tolerances(self, program: Program, options: RunOptions) -> OutputTolerances:
         """For every element of the variables: that of x where it stands in x."""
         where = program.functions.value_map
         atol = np.full(self.flat.unknowns, ATOL * options.rtol)
@@ -203,7 +203,7 @@ class CompiledModel:
         else:
             in_x = program.layout.x_of_place[where.place[0]]
             atol[in_x >= 0] = np.asarray(options.atol)[in_x[in_x >= 0]]
-        return Tolerances(options.rtol, atol)
+        return OutputTolerances(options.rtol, atol)
 
     def _check_regular(
         self, program: Program, signals: Signals, arguments: Arguments, t: float, point: StartPoint
@@ -289,10 +289,10 @@ class CompiledModel:
         parameters = {
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
         }
-        warnings = tuple(self.translation.result.simplified.warnings())
+        warnings = tuple(self.translation.transformed.simplified.warnings())
         return Result(
             self.name,
-            np.concatenate([np.zeros(0), *(piece.t for piece in run.pieces)]),
+            np.concatenate([np.zeros(0), *(span.t for span in run.spans)]),
             variables,
             outputs.read,
             parameters=parameters,
@@ -309,7 +309,9 @@ class CompiledModel:
     def equations(self) -> str:
         """The transformed equations in the notation of the model."""
         translation = self.translation
-        return equations_text(translation.structure, translation.result, translation.functions.value_map)
+        return equations_text(
+            translation.structure, translation.transformed, translation.functions.value_map
+        )
 
     def structure_plot(self, file: str | None = None) -> Any:
         """A picture of the incidence as written, and of the blocks after sorting; returns the figure."""
@@ -363,7 +365,7 @@ class CompiledModel:
                 raise KeyboardInterrupt
             if run.status is not Status.SUCCESS:
                 raise SimulationError(f"{self.name} cannot be linearized at time {time:g}. {run.message}")
-            x, xdot = run.pieces[-1].x[-1], run.pieces[-1].xdot[-1]
+            x, xdot = run.spans[-1].x[-1], run.spans[-1].xdot[-1]
             xdot = consistent_xdot(program.problem, time, x, arguments, xdot).xdot
         else:
             point = self._start(
@@ -384,4 +386,4 @@ class CompiledModel:
         return where.place[order][elements], where.sign[order][elements].astype(float)
 
     def __repr__(self) -> str:
-        return f"CompiledModel({self.name}: {self.translation.result.form})"
+        return f"CompiledModel({self.name}: {self.translation.transformed.form})"

@@ -25,10 +25,10 @@ from .program.translation import Translation
 
 MOST_PIECES = 60
 """Pieces of program for assignments, one for each kind of equation in each stage, with tearing="auto"."""
-MOST_KEPT = 32
+MOST_TRANSLATIONS = 32
 """Translations that are remembered; the one not used for longest is forgotten first."""
 
-_kept: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
+_translations: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
 
 
 def translate(
@@ -51,7 +51,7 @@ def translate(
     with Interruptible("The translation"):
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
         translation = _known_translation(flat, tearing, check)
-    for text in translation.result.simplified.warnings():
+    for text in translation.transformed.simplified.warnings():
         warnings.warn(text, ModelWarning, stacklevel=2)
     return CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
 
@@ -59,13 +59,13 @@ def translate(
 def _known_translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translation:
     key, alive = fingerprint(flat)
     key = (key, tearing)
-    if key in _kept and not check:
-        _kept.move_to_end(key)
-        return _kept[key][0]
+    if key in _translations and not check:
+        _translations.move_to_end(key)
+        return _translations[key][0]
     translation = _translation(flat, tearing, check)
-    _kept[key] = translation, alive
-    if len(_kept) > MOST_KEPT:
-        _kept.popitem(last=False)
+    _translations[key] = translation, alive
+    if len(_translations) > MOST_TRANSLATIONS:
+        _translations.popitem(last=False)
     return translation
 
 
@@ -85,15 +85,15 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     structure = model_structure(flat)
     seconds["structure"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    result = _transformed(flat, structure, tearing, check)
+    transformed = _transformed(flat, structure, tearing, check)
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    functions = index1_functions(structure, result)
+    functions = index1_functions(structure, transformed)
     if tearing == "auto" and _is_long(functions):
-        result = _transformed(flat, structure, False, check)
-        functions = index1_functions(structure, result)
+        transformed = _transformed(flat, structure, False, check)
+        functions = index1_functions(structure, transformed)
     seconds["functions"] = clock.perf_counter() - began
-    return Translation(structure, result, functions, seconds)
+    return Translation(structure, transformed, functions, seconds)
 
 
 def _is_long(functions: Index1Functions) -> bool:

@@ -23,7 +23,7 @@ from modia_py import (
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
 from modia_py.simulation.compile_times import watch_compilation
-from modia_py.translate import _kept
+from modia_py.translate import _translations
 
 
 class Lag(Model):
@@ -110,7 +110,7 @@ def test_what_changes_the_structure_is_translated_anew():
     one, two = translate(Gain(-1.0)), translate(Gain(-2.0))
     assert one.translation is not two.translation
     assert translate(Gain(-1.0)).translation is one.translation
-    assert len(_kept) <= 32
+    assert len(_translations) <= 32
 
 
 def test_tearing_changes_nothing_but_the_form():

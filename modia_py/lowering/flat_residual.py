@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,8 +24,10 @@ from ..errors import ModelError, did_you_mean
 from ..expressions.expression import Expr, Leaf, leaves_of
 from ..expressions.indexing import Positions, Shape, from_array
 from ..expressions.printing import der_text
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel, Occurrence
-from .batches import Batch, Location, Use, make_batches, take
+from .batches import Batch, Location, Use, make_batches
+from .gathering import take
 from .parameters import ParameterValues
 
 
@@ -43,7 +45,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Layout:
+class VectorNames:
     """The names behind a flat vector."""
 
     places: dict[str, Place]
@@ -74,15 +76,15 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class LoweredModel:
+class FlatResidual:
     """A flat model as JAX functions.
 
     `rows` gives, for each equation of `flat.equations`, where its values stand in the residual.
     """
 
     flat: FlatModel
-    unknowns: Layout
-    inputs: Layout
+    unknowns: VectorNames
+    inputs: VectorNames
     residual: Callable[..., Any]
     initial_residual: Callable[..., Any]
     rows: tuple[slice, ...]
@@ -101,11 +103,11 @@ class LoweredModel:
         return self._values.start(p, word)
 
 
-def lower(flat: FlatModel) -> LoweredModel:
+def flat_residual(flat: FlatModel) -> FlatResidual:
     """Compile the equations of a flat model into one residual function."""
     everywhere = [*flat.equations, *flat.initial_equations]
-    unknowns, companions = _unknowns(flat, _highest_orders(everywhere, flat, "variable"))
-    inputs, input_offsets = _inputs(flat, _highest_orders(everywhere, flat, "input"))
+    unknowns, companions = _unknowns(flat, _highest_orders(everywhere, flat, SymbolKind.VARIABLE))
+    inputs, input_offsets = _inputs(flat, _highest_orders(everywhere, flat, SymbolKind.INPUT))
     locate = _locator(flat, companions, input_offsets)
     batches = make_batches(_uses(flat.equations, locate))
     initial_batches = make_batches(_uses(flat.initial_equations, locate))
@@ -139,10 +141,10 @@ def lower(flat: FlatModel) -> LoweredModel:
 
     rows = _rows(batches, list(flat.equations))
     values = ParameterValues(flat)
-    return LoweredModel(flat, unknowns, inputs, residual, initial_residual, rows, values)
+    return FlatResidual(flat, unknowns, inputs, residual, initial_residual, rows, values)
 
 
-def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: str) -> dict[str, int]:
+def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: SymbolKind) -> dict[str, int]:
     """How often each symbol of a kind is differentiated, by its name."""
     orders: dict[str, int] = {}
     by_equation: dict[int, list[Leaf]] = {}
@@ -152,7 +154,7 @@ def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: str) -
             leaves = [
                 node
                 for node in leaves_of(equation.equation.lhs, equation.equation.rhs)
-                if node.symbol.kind == kind and node.order > 0
+                if node.kind is kind and node.order > 0
             ]
             by_equation[id(equation.equation)] = leaves
         for node in leaves:
@@ -161,7 +163,7 @@ def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: str) -
     return orders
 
 
-def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[VectorNames, dict[str, list[int]]]:
     """The vector v, and for each variable the offsets of x, der(x), ... in it."""
     places = {v.name: Place(v.name, v.shape, v.offset) for v in flat.variables}
     companions = {v.name: [v.offset] for v in flat.variables}
@@ -172,10 +174,10 @@ def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str
             places[name] = Place(name, variable.shape, size)
             companions[variable.name].append(size)
             size += variable.size
-    return Layout(places, size), companions
+    return VectorNames(places, size), companions
 
 
-def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[VectorNames, dict[str, list[int]]]:
     """The vector u: every input, and its derivatives as far as the equations use them."""
     places: dict[str, Place] = {}
     offsets: dict[str, list[int]] = {}
@@ -187,7 +189,7 @@ def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, 
             places[name] = Place(name, entry.shape, size)
             offsets[entry.name].append(size)
             size += entry.size
-    return Layout(places, size), offsets
+    return VectorNames(places, size), offsets
 
 
 def _locator(
@@ -196,13 +198,19 @@ def _locator(
     def locate(leaf: Leaf, owner: Occurrence | None, lead: Shape) -> Location:
         symbol = flat.resolve(leaf, owner)
         strides = symbol.copy_strides(leaf, lead)
-        if symbol.symbol.kind == "parameter":
-            return Location("p", symbol.offset, strides)
-        if symbol.symbol.kind == "input":
-            return Location("u", inputs[symbol.name][leaf.order], strides)
-        if leaf.order == 0:
-            return Location("v", symbol.offset, strides)
-        return Location("vdot", companions[symbol.name][leaf.order - 1], strides)
+        match symbol.kind:
+            case SymbolKind.VARIABLE if leaf.order == 0:
+                return Location("v", symbol.offset, strides)
+            case SymbolKind.VARIABLE:
+                return Location("vdot", companions[symbol.name][leaf.order - 1], strides)
+            case SymbolKind.PARAMETER:
+                return Location("p", symbol.offset, strides)
+            case SymbolKind.INPUT:
+                return Location("u", inputs[symbol.name][leaf.order], strides)
+            case SymbolKind.TIME:
+                raise AssertionError("the time has no place in a vector")
+            case _:
+                assert_never(symbol.kind)
 
     return locate
 

@@ -9,43 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import jax.numpy as jnp
 import numpy as np
 
+from ..arrays.indices import grouped, ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
-from ..expressions.expression import Constant, Expr, Leaf, leaves_of
+from ..expressions.expression import Expr, Leaf, leaves_of
 from ..expressions.indexing import Positions, arithmetic_runs, c_strides, from_array
-from ..expressions.lanes import calls_lapack, lanes
-from ..expressions.templates import Pick, Slot, evaluate, make_template
+from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.templates import Pick, Placeholder, make_template
 from ..language.flat_model import FlatEquation
 from .accesses import equation_tables
-from .batches import take
-from .intervals import interval_runs, ranges
+from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
+from .intervals import MOST_RUNS, interval_runs
 from .model_structure import ModelStructure
 from .value_map import ValueMap
 
 Evaluate = Callable[[dict[str, Any]], Any]
 """From the vectors w (values), p (parameters), u (inputs and their derivatives) and the time."""
-MOST_RUNS = 8
-
-
-@dataclass(frozen=True)
-class _Gathered:
-    """The values of a slot for all instances: places in a vector, with signs."""
-
-    vector: str
-    runs: tuple[Positions, ...]
-    shape: tuple[int, ...]
-    sign: Any
-
-    def __call__(self, vectors: dict[str, Any]) -> Any:
-        parts = [take(vectors[self.vector], run) for run in self.runs]
-        values = (parts[0] if len(parts) == 1 else jnp.concatenate(parts)).reshape(self.shape)
-        return values if self.sign is None else values * self.sign
 
 
 @dataclass(frozen=True)
@@ -71,10 +56,10 @@ class Residuals:
 class NodeEquations:
     """The equations of the final structure of a model, by node."""
 
-    def __init__(self, model: ModelStructure, result: Transformation, values: ValueMap):
-        self.model, self.result, self.values = model, result, values
+    def __init__(self, model: ModelStructure, transformed: Transformation, values: ValueMap):
+        self.model, self.transformed, self.values = model, transformed, values
         self.tables = equation_tables(model.flat)
-        final, simplified = result.structure, result.simplified
+        final, simplified = transformed.structure, transformed.simplified
         count = final.equation_count
         self.order = np.zeros(count, np.int64)
         self.origin = np.full(count, NONE)
@@ -104,8 +89,8 @@ class NodeEquations:
 
     def residual(self, nodes: Integers) -> Residuals:
         """A function of the residuals of nodes, one after the other."""
-        sizes = self.result.structure.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        sizes = self.transformed.structure.equation_size[nodes]
+        first = starts_of(sizes)
         is_hidden = self.hidden_row[self.origin[nodes]] != NONE
         parts: list[_Part] = []
         if is_hidden.any():
@@ -116,7 +101,7 @@ class NodeEquations:
         starts = np.concatenate(none + [part.starts for part in parts])
         lengths = np.concatenate(none + [part.lengths for part in parts])
         order = np.argsort(starts, kind="stable")
-        back = interval_runs((np.cumsum(lengths) - lengths)[order], lengths[order])
+        back = interval_runs(starts_of(lengths)[order], lengths[order])
 
         def evaluate_nodes(vectors: dict[str, Any]) -> Any:
             found = jnp.concatenate([jnp.zeros(0), *(part.values(vectors) for part in parts)])
@@ -126,7 +111,7 @@ class NodeEquations:
 
     def integrals_of(self, nodes: Integers) -> Integers:
         """What some nodes are derivatives of, as far as it depends on the time or on inputs."""
-        lower = self.result.structure.integral_of_equation()
+        lower = self.transformed.structure.integral_of_equation()
         found: list[Integers] = [np.zeros(0, np.int64)]
         while len(nodes := lower[nodes][lower[nodes] != NONE]):
             found.append(nodes)
@@ -139,13 +124,7 @@ class NodeEquations:
         origin, flat_of = self.origin[nodes], self.model.equation_of[self.origin[nodes]]
         pairs = np.stack([flat_of, self.order[nodes]], axis=1)
         kinds, which = np.unique(pairs, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        by_kind = (
-            np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
-            if len(nodes)
-            else []
-        )
-        for (number, order), members in zip(kinds.tolist(), by_kind, strict=True):
+        for (number, order), members in zip(kinds.tolist(), grouped(which.reshape(-1)), strict=True):
             flat = self.model.flat.equations[number]
             expr = self.expression(flat, order)
             template = make_template(expr)
@@ -160,56 +139,51 @@ class NodeEquations:
         for flat, own, origin, first in uses:
             copies, which = np.unique(self.model.equation_copy[origin], return_inverse=True)
             table = self.tables.of(flat)
-            start = (np.cumsum(table.sizes) - table.sizes)[self.model.equation_segment[origin]]
+            start = starts_of(table.sizes)[self.model.equation_segment[origin]]
             lengths = table.sizes[self.model.equation_segment[origin]]
             rows.append((count + which.reshape(-1)) * size + start)
             starts.append(first)
             sizes.append(lengths)
             instances.append((flat, own, copies))
             count += len(copies)
-        sources = [self._gather(slot, instances) for slot in template.slots]
+        gathered = [self._gather(placeholder, instances) for placeholder in template.placeholders]
         all_lengths = np.concatenate(sizes)
         chosen = interval_runs(np.concatenate(rows), all_lengths)
-        root, slots = template.root, template.slots
-        one_by_one = calls_lapack([root])
-
-        def one(*arguments: Any) -> Any:
-            return evaluate(root, slots, arguments)
+        root, placeholders = template.root, template.placeholders
 
         def call(vectors: dict[str, Any]) -> Any:
-            values = [source(vectors) for source, _ in sources]
-            axes = tuple(None if shared else 0 for _, shared in sources)
-            if all(axis is None for axis in axes):
-                result = jnp.broadcast_to(one(*values), (count, *root.shape))
-            else:
-                result = lanes(one, axes, one_by_one)(*values)
-            return jnp.concatenate([take(result.reshape(-1), run) for run in chosen])
+            found = evaluate_all(root, placeholders, gathered, count, vectors).reshape(-1)
+            return jnp.concatenate([take(found, run) for run in chosen])
 
         return _Part(call, np.concatenate(starts), all_lengths)
 
-    def _gather(self, slot: Slot, instances: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:
+    def _gather(self, placeholder: Placeholder, instances: list) -> Gathered:
         picks: list[tuple[FlatEquation, Pick, Integers]] = [
-            (flat, template.picks[slot.place], copies) for flat, template, copies in instances
+            (flat, template.picks[placeholder.place], copies) for flat, template, copies in instances
         ]
-        if slot.kind == "time":
-            return (lambda vectors: vectors["time"]), True
-        if slot.kind == "constant":
-            return _constant(picks)
-        if slot.kind == "variable" and (gathered := self._consecutive(slot, picks)) is not None:
-            return gathered, False
-        positions = np.concatenate([self._positions(flat, pick, copies) for flat, pick, copies in picks])
-        vector, sign = "p", None
-        if slot.kind == "input":
-            vector = "u"
-            positions = positions + slot.order * self.input_size
-            self.input_order = max(self.input_order, slot.order)
-        elif slot.kind == "variable":
-            vector = "w"
-            positions, signs = self.values.used(slot.order, positions)
-            sign = None if (signs == 1).all() else signs.astype(float)
-        return _Gathered(vector, _runs(positions), positions.shape, sign), False
+        order = placeholder.order
+        match placeholder.kind:
+            case None:
+                return gather_constants([(pick, len(copies)) for _, pick, copies in picks])
+            case SymbolKind.TIME:
+                return GATHERED_TIME
+            case SymbolKind.PARAMETER:
+                positions = self._positions(picks)
+                return Gathered("p", positions.shape, _runs(positions))
+            case SymbolKind.INPUT:
+                self.input_order = max(self.input_order, order)
+                positions = self._positions(picks) + order * self.input_size
+                return Gathered("u", positions.shape, _runs(positions))
+            case SymbolKind.VARIABLE:
+                if (gathered := self._consecutive(order, picks)) is not None:
+                    return gathered
+                positions, signs = self.values.used(order, self._positions(picks))
+                sign = None if (signs == 1).all() else signs.astype(float)
+                return Gathered("w", positions.shape, _runs(positions), sign=sign)
+            case _:
+                assert_never(placeholder.kind)
 
-    def _consecutive(self, slot: Slot, picks: list) -> _Gathered | None:
+    def _consecutive(self, order: int, picks: list) -> Gathered | None:
         """Consecutive elements of one variable, once: however many there are, they need no list."""
         flat, pick, copies = picks[0]
         if len(picks) > 1 or len(copies) > 1 or pick.stacked:
@@ -220,26 +194,29 @@ class NodeEquations:
             return None
         symbol = self.model.flat.resolve(piece.node, flat.owner)
         start = symbol.offset + int(copies[0]) * math.prod(piece.node.shape) + where.offset
-        found = self.values.runs(slot.order, start, where.size)
+        found = self.values.runs(order, start, where.size)
         if found is None:
             return None
         runs, sign = found
-        return _Gathered("w", runs, (1, *where.shape), None if sign == 1 else np.float64(sign))
+        return Gathered("w", (1, *where.shape), runs, sign=None if sign == 1 else np.float64(sign))
 
-    def _positions(self, flat: FlatEquation, pick: Pick, copies: Integers) -> Integers:
-        """Elements of the flat variables (or parameters) in a pick, for each copy."""
-        stack = []
-        for piece in pick.pieces:
-            assert isinstance(piece.node, Leaf)
-            symbol = self.model.flat.resolve(piece.node, flat.owner)
-            local = piece.positions.to_array()
-            start = symbol.offset + copies * math.prod(piece.node.shape)
-            stack.append(start.reshape(-1, *(1,) * local.ndim) + local)
-        return np.stack(stack, axis=1) if pick.stacked else stack[0]
+    def _positions(self, picks: list[tuple[FlatEquation, Pick, Integers]]) -> Integers:
+        """Elements of the flat variables (or parameters, inputs) in some picks, for each copy."""
+        found = []
+        for flat, pick, copies in picks:
+            stack = []
+            for piece in pick.pieces:
+                assert isinstance(piece.node, Leaf)
+                symbol = self.model.flat.resolve(piece.node, flat.owner)
+                local = piece.positions.to_array()
+                start = symbol.offset + copies * math.prod(piece.node.shape)
+                stack.append(start.reshape(-1, *(1,) * local.ndim) + local)
+            found.append(np.stack(stack, axis=1) if pick.stacked else stack[0])
+        return np.concatenate(found)
 
     def _hidden(self, nodes: Integers) -> Callable[[dict[str, Any]], Any]:
         row, column, weight = self.hidden_entries(nodes)
-        total = int(self.result.structure.equation_size[nodes].sum())
+        total = int(self.transformed.structure.equation_size[nodes].sum())
 
         def call(vectors: dict[str, Any]) -> Any:
             return jnp.zeros(total).at[row].add(weight * vectors["w"][column])
@@ -251,9 +228,11 @@ class NodeEquations:
 
         Their variables are differentiated like the constraint.
         """
-        found, final = self.result.simplified.found, self.result.structure
+        found, final = self.transformed.simplified.found, self.transformed.structure
         final_node = np.full(self.model.structure.variable_count, NONE)
-        final_node[self.result.simplified.variables] = np.arange(len(self.result.simplified.variables))
+        final_node[self.transformed.simplified.variables] = np.arange(
+            len(self.transformed.simplified.variables)
+        )
         row_of = self.hidden_row[self.origin[nodes]]
         counts = found.hidden.lengths[row_of]
         entries = ranges(found.hidden.indptr[row_of], counts)
@@ -262,7 +241,7 @@ class NodeEquations:
         for level in range(int(order.max(initial=0))):
             target = np.where(order > level, final.variable_derivative[target], target)
         sizes = final.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        first = starts_of(sizes)
         row, column = ranges(first[node], sizes[node]), ranges(self.values.offset[target], sizes[node])
         return row, column, np.repeat(found.hidden.coefficients[entries].astype(float), sizes[node])
 
@@ -274,21 +253,8 @@ def _moves_by_itself(model: ModelStructure) -> np.ndarray:
         equation = entry.equation
         if id(equation) not in known:
             leaves = leaves_of(equation.lhs, equation.rhs)
-            known[id(equation)] = any(leaf.symbol.kind in ("time", "input") for leaf in leaves)
+            known[id(equation)] = any(leaf.kind in (SymbolKind.TIME, SymbolKind.INPUT) for leaf in leaves)
     return np.array([known[id(entry.equation)] for entry in model.flat.equations], bool)
-
-
-def _constant(picks: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:
-    values = []
-    for _, pick, copies in picks:
-        pieces = [piece.node.value for piece in pick.pieces if isinstance(piece.node, Constant)]
-        value = np.stack(pieces) if pick.stacked else pieces[0]
-        values.append(np.broadcast_to(value, (len(copies), *value.shape)))
-    if len({pick.key() for _, pick, _ in picks}) == 1:
-        shared = values[0][0]
-        return (lambda vectors: jnp.asarray(shared)), True
-    joined = np.concatenate(values)
-    return (lambda vectors: jnp.asarray(joined)), False
 
 
 def _runs(positions: Integers) -> tuple[Positions, ...]:

@@ -15,7 +15,7 @@ from ..expressions.printing import der_text
 from ..interruptions import Interruptible
 from ..solvers.status import Status
 from .statistics import RunStatistics
-from .trajectory_names import Request, parse, readings, take
+from .trajectory_names import TrajectoryName, parse, readings, take
 
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
 
@@ -100,7 +100,7 @@ class Trajectories:
         self.message = message
         self.notes = tuple(notes)
         self._read = read
-        self._kept: dict[tuple[str, int], np.ndarray | None] = {}
+        self._cache: dict[tuple[str, int], np.ndarray | None] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -137,8 +137,8 @@ class Trajectories:
 
     def trajectory(self, name: str, order: int = 0, *, keep: bool = True) -> np.ndarray | None:
         """A whole variable, differentiated `order` times, or None if no equation has that derivative."""
-        if (name, order) in self._kept:
-            return self._kept[name, order]
+        if (name, order) in self._cache:
+            return self._cache[name, order]
         with Interruptible(f"Reading {der_text(name, order)}", result=self):
             found = self._read(name, order)
         values = None if found is None else _read_only(found)
@@ -146,7 +146,7 @@ class Trajectories:
         if values is not None and values.shape != expected:
             raise ValueError(f"{der_text(name, order)} was read as {values.shape}, expected {expected}")
         if keep:
-            self._kept[name, order] = values
+            self._cache[name, order] = values
         return values
 
     def select(self, text: str) -> Selection:
@@ -155,51 +155,51 @@ class Trajectories:
             return Selection(self.time, TIME, 0, np.zeros((), np.int64))
         if not isinstance(text, str):
             raise UnknownNameError(f"A result is asked by name, such as result['time'], not {text!r}.")
-        request = parse(text)
-        for reading in readings(request, self._is_known) if request is not None else ():
+        wanted = parse(text)
+        for reading in readings(wanted, self._is_known) if wanted is not None else ():
             return self._take(text, reading)
-        raise UnknownNameError(self._unknown(text, request))
+        raise UnknownNameError(self._unknown(text, wanted))
 
     def _is_known(self, name: str) -> bool:
         return name in self.variables or name in self.parameters
 
-    def _take(self, text: str, request: Request) -> Selection:
-        constant = request.name in self.parameters
-        if constant and request.order:
+    def _take(self, text: str, wanted: TrajectoryName) -> Selection:
+        constant = wanted.name in self.parameters
+        if constant and wanted.order:
             raise UnknownNameError(
-                f"{request.name} is a parameter: it is constant and has no derivative here."
+                f"{wanted.name} is a parameter: it is constant and has no derivative here."
             )
         if constant:
-            values = self.parameters[request.name]
-            variable = ResultVariable(request.name, values.shape)
+            values = self.parameters[wanted.name]
+            variable = ResultVariable(wanted.name, values.shape)
         else:
-            values, variable = self._differentiated(request), self.variables[request.name]
+            values, variable = self._differentiated(wanted), self.variables[wanted.name]
         numbers = np.arange(variable.size).reshape(variable.shape)
         try:  # the numbers first: an error of numpy then counts axes as the user does, without time
-            elements = np.asarray(take(numbers, request, variable.arrays, 0))
-            chosen = take(values, request, variable.arrays, 0 if constant else 1)
+            elements = np.asarray(take(numbers, wanted, variable.arrays, 0))
+            chosen = take(values, wanted, variable.arrays, 0 if constant else 1)
         except (IndexError, ValueError) as error:
             shape = f"has shape {variable.shape}" if variable.shape else "is a scalar"
-            raise UnknownNameError(f"{text!r} selects nothing: {request.name} {shape} ({error}).") from None
-        return Selection(_read_only(chosen), variable, request.order, elements, constant)
+            raise UnknownNameError(f"{text!r} selects nothing: {wanted.name} {shape} ({error}).") from None
+        return Selection(_read_only(chosen), variable, wanted.order, elements, constant)
 
-    def _differentiated(self, request: Request) -> np.ndarray:
-        values = self.trajectory(request.name, request.order)
+    def _differentiated(self, wanted: TrajectoryName) -> np.ndarray:
+        values = self.trajectory(wanted.name, wanted.order)
         if values is not None:
             return values
-        orders = range(1, max(HIGHEST_ORDER, request.order) + 1)
-        known = [k for k in orders if self.trajectory(request.name, k) is not None]
-        listed = " and ".join(der_text(request.name, order) for order in known)
+        orders = range(1, max(HIGHEST_ORDER, wanted.order) + 1)
+        known = [k for k in orders if self.trajectory(wanted.name, k) is not None]
+        listed = " and ".join(der_text(wanted.name, order) for order in known)
         exist = f"There is {listed}." if known else "None of its derivatives is."
-        nearest = der_text(request.name, max((k for k in known if k < request.order), default=0))
+        nearest = der_text(wanted.name, max((k for k in known if k < wanted.order), default=0))
         raise UnknownNameError(
-            f"{der_text(request.name, request.order)} is not part of the equations and was not computed. "
+            f"{der_text(wanted.name, wanted.order)} is not part of the equations and was not computed. "
             f"{exist} Declare a variable for it, or differentiate the values numerically: "
             f"np.gradient(result[{nearest!r}], result.time, axis=0)."
         )
 
-    def _unknown(self, text: str, request: Request | None) -> str:
-        asked = request.name if request is not None else text
+    def _unknown(self, text: str, wanted: TrajectoryName | None) -> str:
+        asked = wanted.name if wanted is not None else text
         proposal = did_you_mean(asked, [*self.variables, *self.parameters, "time"])
         return f"The result of {self.model} has no {text!r}. {proposal}"
 
