@@ -74,10 +74,23 @@ def special_index1(
     tearing: bool = True,
     keep: Integers | None = None,
 ) -> Index1Form:
-    """The special index-1 form of a structure that pantelides() has reduced.
+    """Arrange a structure that `pantelides` has reduced as special index-1 form.
 
-    `keep` marks variables that should remain tear variables if possible (those with a start value).
-    Without tearing nothing is assigned locally: the plain form.
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    blocks : Blocks
+        What `blt` has made of its highest equations and variables.
+    tearing : bool
+        Whether variables are assigned where they can be; else everything stays in x: the plain form.
+    keep : array of bool, optional
+        Marks variables that should remain in x if possible (those with a start value).
+
+    Returns
+    -------
+    Index1Form
+        x, rows and local assignments.
     """
     structure = _solvable_within_blocks(structure, blocks, tearing)
     keep = np.zeros(structure.variable_count, bool) if keep is None else keep

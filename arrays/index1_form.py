@@ -16,22 +16,48 @@ from .tearing import check_assignments
 
 
 class Slot(IntEnum):
-    """What a slot of x holds."""
+    """What a slot of x holds.
 
-    STATE = 0  # a variable that is differentiated; xdot is its derivative
-    ALGEBRAIC = 1  # a variable; xdot is not used
-    LAMBDA = 2  # the integral of a variable, which is xdot
-    MU = 3  # the integral of a multiplier that is zero in the exact solution
+    Attributes
+    ----------
+    STATE
+        A variable that is differentiated; xdot is its derivative.
+    ALGEBRAIC
+        A variable; xdot is not used.
+    LAMBDA
+        The integral of a variable, which is xdot.
+    MU
+        The integral of a multiplier that is zero in the exact solution.
+    """
+
+    STATE = 0
+    ALGEBRAIC = 1
+    LAMBDA = 2
+    MU = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Index1Form:
-    """Which slot holds what, which equation is which row, and what is assigned locally.
+    """The special index-1 form: what x holds, which equation is which row, what is assigned locally.
 
-    `value[k]` is the variable in slot k of x, `derivative[k]` the one in slot k of xdot, -1 if there is
-    none; `residual[k]` is the equation that a mu belongs to. Chain row k is `xdot[chain_slot[k]] -
-    chain_variable[k] = 0`. `local_equations[k]` is evaluated for `local_variables[k]`, in this order.
-    `dropped` equations are implied by others.
+    Attributes
+    ----------
+    structure : Structure
+        With all derivatives.
+    kind : array of int
+        A `Slot` for each slot of x.
+    value, derivative : array of int
+        The variable in slot k of x, and the one in slot k of xdot; -1 if there is none.
+    residual : array of int
+        The equation that a mu belongs to; -1 for other slots.
+    chain_slot, chain_variable : array of int
+        Chain row k is `xdot[chain_slot[k]] - chain_variable[k] = 0`.
+    fd, fc : array of int
+        Equations that are rows with derivatives, and rows that are constraints.
+    local_equations, local_variables : array of int
+        `local_equations[k]` is evaluated for `local_variables[k]`, in this order.
+    dropped : array of int
+        Equations that are implied by others.
     """
 
     structure: Structure
@@ -48,7 +74,13 @@ class Index1Form:
     dropped: Integers
 
     def slot_size(self) -> Integers:
-        """The number of scalars in each slot of x."""
+        """Give the number of scalars in each slot of x.
+
+        Returns
+        -------
+        array of int
+            As many as there are slots.
+        """
         sizes = self.structure.variable_size
         named = np.where(self.value != NONE, self.value, self.derivative)
         of_residual = self.structure.equation_size[self.residual]
@@ -61,6 +93,7 @@ class Index1Form:
 
     @property
     def row_count(self) -> int:
+        """The number of scalar rows: chain, fd and fc."""
         sizes = self.structure.equation_size
         chain = self.structure.variable_size[self.chain_variable].sum()
         return int(chain + sizes[self.fd].sum() + sizes[self.fc].sum())
@@ -74,7 +107,18 @@ class Index1Form:
         )
 
     def slot_name(self, slot: int) -> str:
-        """What a slot of x holds, in the names of the structure."""
+        """Tell what a slot of x holds, in the names of the structure.
+
+        Parameters
+        ----------
+        slot : int
+            Its number.
+
+        Returns
+        -------
+        str
+            Such as "s" or "integral(f)".
+        """
         kind = Slot(int(self.kind[slot]))
         if kind is Slot.MU:
             return f"integral(mu of {self.structure.equation_name(int(self.residual[slot]))})"
@@ -84,7 +128,18 @@ class Index1Form:
 
 
 def check_index1(form: Index1Form) -> None:
-    """Every equation has its place, every variable its value, and the counts agree."""
+    """Check that every equation has its place, every variable its value, and that the counts agree.
+
+    Parameters
+    ----------
+    form : Index1Form
+        What `special_index1` has returned.
+
+    Raises
+    ------
+    AssertionError
+        If something is wrong.
+    """
     structure = form.structure
     assert form.size == form.row_count
     placed = np.concatenate([form.fd, form.fc, form.local_equations, form.dropped])

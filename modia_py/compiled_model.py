@@ -27,17 +27,43 @@ from .start.problem import StartPoint
 class CompiledModel(TranslatedModel):
     """A model in its special index-1 form, ready to be simulated again and again.
 
-    What is compiled is kept: other parameters, start values, tables, times and tolerances compile
-    nothing.
+    `translate` makes it. What is compiled is kept: other parameters, start values, tables, times and
+    tolerances compile nothing. Several threads may simulate one at the same time.
+
+    Parameters
+    ----------
+    flat : FlatModel
+        The model without hierarchy.
+    translation : Translation
+        What the passes have made of it.
+    retranslate : callable
+        Gives the translation of a flat model whose functions have changed.
+
+    Examples
+    --------
+    >>> from modia_py import translate
+    >>> from modia_py.models.examples import Decay
+    >>> sim = translate(Decay())
+    >>> [round(float(sim.simulate(1.0, params={"k": k}).final("x")), 3) for k in (1.0, 2.0)]
+    [0.368, 0.135]
     """
 
     @property
     def name(self) -> str:
+        """The name of the model: that of its class."""
         return self.flat.name
 
     @property
     def structure(self) -> Any:
-        """The result of the structural passes."""
+        """The result of the structural passes, a `modia_py.arrays.Transformation`.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> translate(Decay()).structure.slot_names()
+        ['x']
+        """
         return self.translation.result
 
     def simulate(
@@ -61,22 +87,71 @@ class CompiledModel(TranslatedModel):
 
         Parameters
         ----------
-        params, init
-            Values by dotted name, scalars or arrays, in place of the declared ones. `init` may name a
-            derivative, too: `{"der(s)": 1.0}`.
-        inputs
+        stop_time : float
+            Where the run ends, in seconds of the model.
+        start_time : float
+            Where the run starts, in seconds of the model.
+        params : mapping of str to number or array, optional
+            Values of parameters by dotted name, `{"r.R": 2.0}`, in place of the declared ones: one value,
+            or with the axes of the component arrays around the parameter. Nothing is compiled for other
+            values.
+        inputs : mapping of str to function, tuple, number or array, optional
             For each `Input` a function of time, `(function, breaks)` with the times at which it or a
             derivative of it jumps, a table `(times, values)` or `(times, values, interpolation)` with
-            "linear", "previous", "cubic" or "akima", or a constant.
-        times
-            A number of equidistant times of output, or the times themselves.
-        atol
-            One number, or numbers by name for variables in x; `rtol` / 1000 by default.
-        progress
+            "linear", "previous", "cubic" or "akima", or a constant. Values of a table have the time as
+            their first axis. Every input needs one.
+        init : mapping of str to number or array, optional
+            Start values by dotted name, in place of the declared ones or in addition to them. A derivative
+            may be named, too: `{"der(s)": 1.0}`.
+        times : int or array
+            A number of equidistant times of output, both ends included, or the times themselves,
+            increasing. Steps of the integrator do not depend on them.
+        rtol : float
+            Relative tolerance of the result, from 1e-14 to 0.1.
+        atol : float or mapping of str to float, optional
+            Absolute tolerance: one number for all variables, or numbers by name. Where it is not given, it
+            is `rtol` / 1000 times the nominal value of the variable (1 if none is declared).
+        method : {"bdf"}
+            What integrates. "bdf": backward differentiation formulas of order 1 to 5, in steps whose size
+            and order vary, and are constant for a while; in the variant of L. F. Shampine and M. W.
+            Reichelt (NDF), which takes longer steps than the classical formulas. `result.stats.method` says
+            what has run.
+        linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
+            What solves the linear systems of the integrator. "auto" decides from size, pattern and
+            symmetry; `result.stats.linear_solver` says what was taken, and why.
+        progress : bool, optional
             True: a progress bar after a second; False: none; None: one if the output is a terminal.
-        start
-            "init": the model starts consistently with the `init` values; "impulse": `init` values are left
+        max_steps : int
+            Attempts at a step after which the run fails, rejected ones included.
+        start : {"init", "impulse"}
+            "init": the run starts consistently with the start values. "impulse": start values are left
             limits, and what has to jump does.
+
+        Returns
+        -------
+        Result
+            Trajectories of all variables by name, and how the run went.
+
+        Raises
+        ------
+        ModelError
+            If an option, a name or a value is wrong.
+        SimulationError
+            If no start is found, if the run cannot go on, or if equations do not hold at the output. What
+            was computed until then is its `result`.
+        SimulationInterrupted
+            If the user interrupts (Ctrl-C). What was computed until then is its `result`.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> sim = translate(Decay())
+        >>> result = sim.simulate(1.0, params={"k": 2.0}, init={"x": 3.0}, times=[0.0, 0.5, 1.0])
+        >>> result["x"].round(3)
+        array([3.   , 1.104, 0.406])
+        >>> result.stats.method
+        'bdf: ndf of order 1 to 5'
         """
         asked = RunRequest(
             stop_time,
@@ -130,23 +205,81 @@ class CompiledModel(TranslatedModel):
             variables,
             outputs.read,
             parameters=parameters,
-            stats=RunStatistics(run.work, run.linear_solver, run.multipliers, seconds, run.certificate),
+            stats=RunStatistics(
+                run.work, run.linear_solver, run.multipliers, seconds, run.certificate, run.method
+            ),
             status=run.status,
             message=run.message,
             notes=warnings + point.notes,
         )
 
     def report(self) -> str:
-        """What every pass of the translation did, in the names of the model."""
+        """Tell what every pass of the translation did, in the names of the model.
+
+        Returns
+        -------
+        str
+            Equations and unknowns, what was removed and why, the index and what was differentiated, blocks,
+            states, assignments, linear solver, seconds.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Pendulum
+        >>> lines = translate(Pendulum()).report().splitlines()
+        >>> [line for line in lines if line.startswith("index")]
+        ['index 3, by differentiating']
+        """
         return report_text(self.name, self.translation)
 
     def equations(self) -> str:
-        """The transformed equations in the notation of the model."""
+        """Write the transformed equations in the notation of the model.
+
+        Returns
+        -------
+        str
+            What x holds, the assignments in the order in which they are evaluated, and the rows of the
+            residual.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> print(translate(Decay()).equations().splitlines()[0])
+        x = [x]
+        """
         translation = self.translation
         return equations_text(translation.structure, translation.result, translation.functions.value_map)
 
     def structure_plot(self, file: str | None = None) -> Any:
-        """A picture of the incidence as written, and of the blocks after sorting; returns the figure."""
+        """Draw the incidence as written, and the blocks after sorting.
+
+        Parameters
+        ----------
+        file : str, optional
+            Where to save the picture; its ending decides the format.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure: a row for each array equation, a column for each array variable, filled where the
+            equation can be solved for the variable.
+
+        Raises
+        ------
+        ModelError
+            If there are more than 2000 array equations.
+        MissingPackageError
+            If matplotlib is not installed: `pip install modia_py[plot]`.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> figure = translate(Decay()).structure_plot()
+        >>> len(figure.axes)
+        2
+        """
         return structure_figure(self.translation, self.name, file)
 
     def linearize(
@@ -156,42 +289,90 @@ class CompiledModel(TranslatedModel):
         inputs: Mapping[str, Any] | None = None,
         outputs: Sequence[str] = (),
         start_time: float = 0.0,
-        **options: Any,
+        params: Mapping[str, Any] | None = None,
+        init: Mapping[str, Any] | None = None,
+        rtol: float = 1e-6,
+        atol: Any = None,
+        method: str = "bdf",
+        linear_solver: str = "auto",
+        progress: bool | None = None,
+        max_steps: int = 1_000_000,
+        start: str = "init",
     ) -> Linearization:
-        """A, B, C, D of the linear model at a time of a simulation, or at its start.
+        """Linearize at a time of a simulation, or at its start: `der(s) = A s + B u, y = C s + D u`.
 
         Parameters
         ----------
-        time
-            When; the model is simulated up to it, with the options of `simulate`. To linearize at another
-            point, give it as `init`.
-        inputs
-            As for `simulate`: what drives the model until then. All of them are inputs of the linear model.
-        outputs
-            Names of variables.
+        time : float
+            When; the model is simulated up to it, with the options below. To linearize at another point,
+            give it as `init`.
+        inputs : mapping of str to function, tuple, number or array, optional
+            What drives the model until then, as for `simulate`. All of them are inputs u of the linear
+            model.
+        outputs : sequence of str
+            Names of the variables y.
+        start_time : float
+            Where the simulation starts.
+        params, init : mapping of str to number or array, optional
+            Values of parameters, and start values, by dotted name.
+        rtol, atol, method, linear_solver, progress, max_steps, start
+            As for `simulate`.
+
+        Returns
+        -------
+        Linearization
+            The matrices A, B, C, D, and the names of their rows and columns. The states s are as many
+            elements of x as the model has degrees of freedom.
+
+        Raises
+        ------
+        ModelError
+            If an option, a name or a value is wrong, if the model has no states or more than 5000 unknowns
+            in x, or if it depends on derivatives of its inputs.
+        SimulationError
+            If the time is not reached, or if the model is singular there.
+        SimulationInterrupted
+            If the user interrupts (Ctrl-C).
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> found = translate(Decay()).linearize(params={"k": 2.0}, outputs=["x"])
+        >>> found.A, found.C, found.states
+        (array([[-2.]]), array([[1.]]), ('x',))
         """
         check_process()
         with Interruptible(f"The linearization of {self.name}"):
-            return self._linearize(float(time), inputs, outputs, float(start_time), options)
+            asked = RunRequest(
+                float(time),
+                float(start_time),
+                params,
+                inputs,
+                init,
+                [float(time)],
+                rtol,
+                atol,
+                method,
+                linear_solver,
+                progress,
+                max_steps,
+                start,
+            )
+            return self._linearize(asked, outputs)
 
-    def _linearize(
-        self,
-        time: float,
-        inputs: Mapping[str, Any] | None,
-        outputs: Sequence[str],
-        start_time: float,
-        options: dict[str, Any],
-    ) -> Linearization:
+    def _linearize(self, asked: RunRequest, outputs: Sequence[str]) -> Linearization:
+        asked.check_choices()
         self._renew()
+        time, start_time = asked.stop_time, asked.start_time
         if not (np.isfinite(time) and time >= start_time):
             raise ModelError(f"time = {time:g} is before start_time = {start_time:g}, or not finite.")
-        signals = make_signals(self.flat, inputs, start_time, max(time, start_time + 1e-300))
+        signals = make_signals(self.flat, asked.inputs, start_time, max(time, start_time + 1e-300))
         program = self.translation.program(signals)
-        arguments = Arguments(self._values.vector(dict(options.get("params") or {})), signals.data)
+        arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
         if not program.functions.size:
             raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
         if time > start_time:
-            asked = RunRequest(time, start_time, inputs=inputs, times=[time], **options)
             run = self._run(asked)[0]
             if run.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -200,9 +381,7 @@ class CompiledModel(TranslatedModel):
             x, xdot = run.pieces[-1].x[-1], run.pieces[-1].xdot[-1]
             xdot = consistent_xdot(program.problem, time, x, arguments, xdot).xdot
         else:
-            point = self._start(
-                program, signals, arguments, options.get("init"), start_time, options.get("start", "init")
-            )
+            point = self._start(program, signals, arguments, asked.init, start_time, asked.start)
             x, xdot = point.x, point.xdot
         named = {
             entry.name: np.arange(entry.offset, entry.offset + entry.size) for entry in self.flat.inputs

@@ -38,6 +38,10 @@ from .outputs import Outputs, Piece
 
 PROGRESS_AFTER = 1.0
 """Seconds without a progress bar: short runs need none."""
+NONE = "none is needed"
+METHODS = {"bdf": "ndf"}
+"""By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
+makes their error smaller."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class RunOptions:
     max_steps: int
     linear_solver: str
     progress: bool
+    method: str = "bdf"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +67,7 @@ class Run:
     status: Status
     message: str
     work: Statistics
+    method: str
     linear_solver: str
     multipliers: dict[str, float]
     seconds: float
@@ -93,6 +99,7 @@ def integrate(
         times=options.times,
         max_steps=options.max_steps,
         max_step=stretches[0].longest_step,
+        formula=METHODS[options.method],
         linear_solver=options.linear_solver,
         progress=PROGRESS_AFTER if options.progress else False,
         stops=stops,
@@ -108,6 +115,7 @@ def integrate(
         solution.status,
         message or solution.status.advice,
         solution.statistics,
+        f"{options.method}: {solution.method}",
         solution.linear_solver,
         _multipliers(program, piece),
         clock.perf_counter() - began,
@@ -135,7 +143,7 @@ def evaluate_only(program: Program, arguments: Arguments, options: RunOptions, p
         check_impulses(program, left, right, none, none, arguments)
     empty = np.zeros((len(options.times), 0))
     pieces = [Piece(options.times, empty, empty, np.zeros(len(empty)), arguments)]
-    return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), "none is needed", {}, 0.0)
+    return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), NONE, NONE, {}, 0.0)
 
 
 def _within(arguments: Arguments, stretch: Stretch) -> Arguments:
