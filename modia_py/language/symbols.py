@@ -56,10 +56,8 @@ class Declaration(ArrayInterface):
 
         Parameters
         ----------
-        name : str
-            The name of the attribute.
-        component : Component
-            The instance.
+        name, component
+            The name of the attribute, and the instance it belongs to.
 
         Returns
         -------
@@ -84,8 +82,7 @@ class Declaration(ArrayInterface):
 class Var(Declaration):
     """An unknown of the model.
 
-    A name in a class body, or an attribute assigned in `__init__`. In an instance, the name is an
-    expression.
+    Declared in a class body, or in `__init__`; in an instance, its name is an expression.
 
     Parameters
     ----------
@@ -97,13 +94,10 @@ class Var(Declaration):
         Only where to look for the value at the start; 0 if nothing is given.
     nominal : number or array, optional
         Its usual size, positive, for all elements or each. Errors are measured against it where the
-        variable itself is near zero: the default absolute tolerance is `rtol` / 1000 times it. 1 if nothing
-        is given.
-    unit : str, optional
-        Its unit, such as "N.m/rad" or "m/s2": for reports, plots and files. Nothing is converted.
-    doc : str, optional
-        What it is, in a few words.
-
+        variable itself is near zero: its default absolute tolerance is `rtol` / 1000 times this. 1 if not
+        given.
+    unit, doc : str, optional
+        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
 
     Raises
     ------
@@ -115,9 +109,8 @@ class Var(Declaration):
     >>> from modia_py import Model, Var, der
     >>> class Fall(Model):
     ...     r = Var(3, init=[0.0, 10.0, 0.0], unit="m", doc="position")
-    ...     v = Var(3, init=0.0, unit="m/s")
     ...     def equations(self):
-    ...         return [der(self.r) == self.v, der(self.v) == [0.0, -9.81, 0.0]]
+    ...         return [der(der(self.r)) == [0.0, -9.81, 0.0]]
     >>> Fall().r.shape
     (3,)
     """
@@ -146,21 +139,8 @@ class Flow(Var):
 
     Parameters
     ----------
-    shape : int or tuple of int
-        () for a scalar, 3 for a vector, (2, 3) for a matrix.
-    init : number, array or expression of parameters, optional
-        The value at the start, fixed: one for all elements, or of the shape of the variable.
-    guess : number, array or expression of parameters, optional
-        Only where to look for the value at the start; 0 if nothing is given.
-    nominal : number or array, optional
-        Its usual size, positive, for all elements or each. Errors are measured against it where the
-        variable itself is near zero: the default absolute tolerance is `rtol` / 1000 times it. 1 if nothing
-        is given.
-    unit : str, optional
-        Its unit, such as "N.m/rad" or "m/s2": for reports, plots and files. Nothing is converted.
-    doc : str, optional
-        What it is, in a few words.
-
+    shape, init, guess, nominal, unit, doc
+        As for `Var`.
 
     Raises
     ------
@@ -191,10 +171,8 @@ class Par(Declaration):
     nonzero : bool
         A promise that no element is ever zero, so that equations may be divided by it (a mass, a
         capacitance). The promise is checked.
-    unit : str, optional
-        Its unit, such as "N.m/rad" or "m/s2": for reports, plots and files. Nothing is converted.
-    doc : str, optional
-        What it is, in a few words.
+    unit, doc : str, optional
+        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
 
     Raises
     ------
@@ -233,10 +211,8 @@ class Input(Declaration):
     ----------
     shape : int or tuple of int
         () for a scalar, 3 for a vector, (2, 3) for a matrix.
-    unit : str, optional
-        Its unit, such as "N.m/rad" or "m/s2": for reports, plots and files. Nothing is converted.
-    doc : str, optional
-        What it is, in a few words.
+    unit, doc : str, optional
+        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
 
     Raises
     ------

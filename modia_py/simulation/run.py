@@ -41,7 +41,7 @@ PROGRESS_AFTER = 1.0
 NONE = "none is needed"
 METHODS = {"bdf": "ndf"}
 """By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
-makes their error smaller."""
+makes the errors of order 1 to 4 smaller."""
 
 
 @dataclass(frozen=True)
