@@ -38,12 +38,41 @@ def translate(
 
     Parameters
     ----------
-    tearing
+    model : Model or FlatModel
+        An instance of a model class, or what `elaborate` has made of one.
+    tearing : bool or "auto"
         True: assign all variables that can be; False: none, everything stays in the sparse system;
         "auto": assign, but without long chains of assignments, and nothing where assignments of very many
         kinds would make a program that takes long to compile.
-    check
+    check : bool
         Validate the result of every pass; slower.
+
+    Returns
+    -------
+    CompiledModel
+        To be simulated, as often as wanted, and looked into. What is compiled is kept with it.
+
+    Raises
+    ------
+    ModelError
+        If the model is wrong: a name, a shape, a value, a connection.
+    StructureError
+        If the equations cannot determine the variables; the text names those that are too many or too few.
+    SimulationInterrupted
+        If the user interrupts (Ctrl-C).
+
+    Warns
+    -----
+    ModelWarning
+        If something is legal and probably not meant: nothing determines a potential, a ground is missing.
+
+    Examples
+    --------
+    >>> from modia_py import translate
+    >>> from modia_py.models.examples import Pendulum
+    >>> sim = translate(Pendulum())
+    >>> sim  # doctest: +ELLIPSIS
+    CompiledModel(Pendulum: x: 6 scalars in 4 slots (2 state, 1 lambda, 1 mu); rows: ...)
     """
     if not isinstance(tearing, bool) and tearing != "auto":
         raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')

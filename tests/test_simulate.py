@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -221,6 +222,19 @@ def test_wrong_inputs(lag, inputs, text):
 def test_wrong_options(mass, options, text):
     with pytest.raises(ModelError, match=text):
         mass.simulate(**{"stop_time": 1.0, **options})
+
+
+def test_an_unknown_option_is_refused_before_anything_is_translated(monkeypatch):
+    module = sys.modules["modia_py.simulate"]  # the package has the function under this name
+    monkeypatch.setattr(module, "translate", lambda *_, **__: pytest.fail("translated the model"))
+    with pytest.raises(TypeError, match="rtoll"):
+        simulate(SlidingMass(), 1.0, rtoll=1e-3)
+
+
+def test_a_result_says_which_formulas_have_run(mass):
+    result = mass.simulate(0.1, method="bdf")
+    assert result.stats.method == "bdf: ndf of order 1 to 5"
+    assert simulate(SlidingMass(), 0.1).stats.steps == result.stats.steps
 
 
 def test_wrong_models():

@@ -22,22 +22,49 @@ HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that e
 
 @dataclass(frozen=True)
 class ResultVariable:
-    """What a result knows of a variable besides its values."""
+    """What a result knows of a variable besides its values.
+
+    Attributes
+    ----------
+    name : str
+        The dotted name.
+    shape : tuple of int
+        At one time, the axes of component arrays first.
+    lead : int
+        How many axes belong to component arrays.
+    unit, doc : str, optional
+        As declared.
+    arrays : tuple of int, optional
+        Which segments of the name are component arrays, if that is known.
+    """
 
     name: str
-    shape: tuple[int, ...]  # of one time point, the axes of component arrays first
-    lead: int = 0  # how many axes belong to component arrays
+    shape: tuple[int, ...]
+    lead: int = 0
     unit: str | None = None
     doc: str | None = None
-    arrays: tuple[int, ...] | None = None  # which segments of the name are component arrays, if known
+    arrays: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
+        """The number of elements at one time."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def element(self, position: int) -> str:
-        """The name of one element, by its position in the flattened variable.
+        """Name one element.
 
+        Parameters
+        ----------
+        position : int
+            Where it is in the flattened variable.
+
+        Returns
+        -------
+        str
+            The name by which a result can be asked for it.
+
+        Examples
+        --------
         >>> ResultVariable("c.r", (10, 3), lead=1, arrays=(0,)).element(7)
         'c[2].r[1]'
         """
@@ -104,14 +131,16 @@ class Trajectories:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables. Parameters are in `parameters`."""
+        """The names of the variables. Those of parameters are in `parameters`."""
         return tuple(self.variables)
 
     @property
     def success(self) -> bool:
+        """Whether the run has reached its end and its equations hold."""
         return not self.status.failed
 
     def __getitem__(self, text: str) -> np.ndarray:
+        """The values of a name, a derivative, or elements of them: see the class."""
         return self.select(text).values[()]
 
     def __iter__(self) -> Iterator[str]:
@@ -125,7 +154,31 @@ class Trajectories:
         return True
 
     def final(self, text: str) -> Any:
-        """The value at the end; of a parameter, its value."""
+        """Give the value at the end.
+
+        Parameters
+        ----------
+        text : str
+            A name, a derivative, or elements of them, as in `result[text]`.
+
+        Returns
+        -------
+        number or array
+            Without the axis of time; of a parameter, its value.
+
+        Raises
+        ------
+        UnknownNameError
+            If the result has no such name, or no point in time at all.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import Decay
+        >>> result = simulate(Decay(), 1.0, times=3)
+        >>> round(float(result.final("x")), 4)
+        0.3679
+        """
         selection = self.select(text)
         if selection.constant:
             return selection.values[()]
@@ -136,7 +189,22 @@ class Trajectories:
         return selection.values[-1]
 
     def trajectory(self, name: str, order: int = 0, *, keep: bool = True) -> np.ndarray | None:
-        """A whole variable, differentiated `order` times, or None if no equation has that derivative."""
+        """Read a whole variable, or a derivative of it.
+
+        Parameters
+        ----------
+        name : str
+            The name of a variable, without elements.
+        order : int
+            How often it is differentiated.
+        keep : bool
+            Whether to keep the values for the next time.
+
+        Returns
+        -------
+        array or None
+            With time as its first axis; None if no equation has that derivative.
+        """
         if (name, order) in self._cache:
             return self._cache[name, order]
         with Interruptible(f"Reading {der_text(name, order)}", result=self):
@@ -150,7 +218,23 @@ class Trajectories:
         return values
 
     def select(self, text: str) -> Selection:
-        """The values of a name, a derivative, or elements of them; an error proposes near names."""
+        """Find the values of a name, and what they are.
+
+        Parameters
+        ----------
+        text : str
+            A name, a derivative, or elements of them, as in `result[text]`.
+
+        Returns
+        -------
+        Selection
+            The values, the variable, and which elements of it these are.
+
+        Raises
+        ------
+        UnknownNameError
+            If the result has no such name; near names are proposed.
+        """
         if text == "time":
             return Selection(self.time, TIME, 0, np.zeros((), np.int64))
         if not isinstance(text, str):
