@@ -9,6 +9,8 @@ import pytest
 
 from modia_py.solvers import Problem, Status, solve
 
+from .linear_solvers import GENERAL
+
 
 def decay(n=1, **more):
     return Problem(lambda t, x, xdot, p: xdot + x, n, n, **more)
@@ -59,7 +61,7 @@ def test_patterns(rows, columns, text):
         decay(2, pattern=(rows, columns))
 
 
-@pytest.mark.parametrize("linear_solver", ["dense", "band", "klu", "superlu"])
+@pytest.mark.parametrize("linear_solver", GENERAL)
 def test_entries_given_twice_count_once(linear_solver):
     twice = decay(2, pattern=([0, 1, 1], [0, 1, 1]))
     found = solve(twice, 0.0, 1.0, [1.0, 2.0], linear_solver=linear_solver)

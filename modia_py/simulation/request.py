@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from ..solvers.linear.choice import NAMES as LINEAR_SOLVERS
 from .run import RunOptions
 
 POINTS = 501
@@ -18,7 +19,6 @@ ATOL = 1e-3
 """Absolute tolerance, compared with the relative one, if it is not given."""
 METHODS = ("bdf",)
 STARTS = ("init", "impulse")
-LINEAR_SOLVERS = ("auto", "dense", "band", "klu", "superlu", "cholmod")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Sparse LU by SuperLU, from scipy: the fallback that is always there, with partial pivoting every time.
 
-Rows are scaled to about one, by powers of two: see `linear_dense`.
+Rows are scaled to about one, by powers of two: see `dense`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
-from .contract import SingularMatrix
+from ..matrix.jacobian import Pattern
+from .contract import Offer, SingularMatrix
 from .host import HostSolver, Room
 
 
 class SuperLUSolver(HostSolver):
     name = "superlu"
+
+    @classmethod
+    def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer:
+        return Offer(cls(pattern), f"{pattern.size} unknowns, and no other sparse solver is there")
 
     def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
         largest = np.zeros(matrix.shape[0])

@@ -56,6 +56,10 @@ class Pattern:
         return len(self.rows)
 
     @property
+    def entries_a_row(self) -> float:
+        return self.entries / self.size
+
+    @property
     def directions(self) -> int:
         return int(self.colours.max()) + 1 if self.size else 0
 

@@ -1,6 +1,6 @@
 """Passes over the long vectors of a step, compiled by numba, and called by XLA through `handlers`.
 
-    begin     predict, and 1 / tolerance
+    predict   for the first attempt, with 1 / tolerance
     weigh     1 / tolerance where rounding comes near it
     iterate   add a change to the correction, measure it, judge it
     finish    the error test and what follows from it; move the table; predict again
@@ -99,7 +99,7 @@ def _prepare(s: Any, limits: Any) -> None:
 
 
 @_compiled
-def _predict(
+def _predict_and_weigh(
     table: Any, order: int, h: float, rtol: float, atol: Any, tightness: Any, x: Any, slope: Any, w: Any
 ) -> None:
     coefficient, now, change = HARMONIC[1] / h, table[0], table[1]
@@ -175,10 +175,11 @@ def _neighbours(row: Any, next_row: Any, d: Any, w: Any) -> tuple[float, float]:
 
 
 @_compiled
-def begin(table: Any, atol: Any, tightness: Any, s: Any, limits: Any, x: Any, slope: Any, w: Any) -> None:
+def predict(table: Any, atol: Any, tightness: Any, s: Any, limits: Any, x: Any, slope: Any, w: Any) -> None:
+    """What `finish` does at the end of an attempt, for the first one."""
     _prepare(s, limits)
     rows = _rows(table, slice(0, len(x)))
-    _predict(rows, int(s[AT.order]), s[AT.h], limits[LIMIT_AT.rtol], atol, tightness, x, slope, w)
+    _predict_and_weigh(rows, int(s[AT.order]), s[AT.h], limits[LIMIT_AT.rtol], atol, tightness, x, slope, w)
 
 
 @_compiled
@@ -352,7 +353,7 @@ def finish(
         if rescaled:
             _rescale(rows, matrix, new_order)
         rtol, some = limits[LIMIT_AT.rtol], tightness[part]
-        _predict(rows, new_order, h, rtol, atol[part], some, x[part], slope[part], w[part])
+        _predict_and_weigh(rows, new_order, h, rtol, atol[part], some, x[part], slope[part], w[part])
 
 
 @_compiled

@@ -31,6 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..compile_options import quick_jit
+from ..linear.choice import choose_solver, choose_sparse_lu
 from ..matrix.jacobian import C_ZERO, Gather, Pattern, gather_tables, matrix_values, pattern_of
 from ..problem import Problem, kinds
 from .many_systems import ManySystems
@@ -95,7 +96,7 @@ class _Polisher:
     def __init__(self, problem: Problem, p: Any, linear_solver: str):
         pattern = pattern_of(problem, p)
         self.problem, self.pattern, self.gather = problem, pattern, gather_tables(pattern)
-        self.form = ManySystems(pattern, linear_solver)
+        self.form = ManySystems(pattern, choose_solver(linear_solver, pattern).solver)
         self.nearest = _Nearest(problem, pattern, self.form.is_dense)
         self.values = quick_jit(self._values, problem.size)
         self.residuals = quick_jit(self._residuals, problem.size)
@@ -156,7 +157,10 @@ class _Nearest:
         size = self.n + len(self.constraints)
         rows, columns = rows[self.order].astype(np.int32), columns[self.order].astype(np.int32)
         whole = Pattern(size, rows, columns, np.zeros(size, np.int32))
-        self.systems = ManySystems(whole, "dense" if is_dense else "klu") if len(self.constraints) else None
+        self.systems = None
+        if len(self.constraints):
+            chosen = choose_solver("dense", whole) if is_dense else choose_sparse_lu(whole)
+            self.systems = ManySystems(whole, chosen.solver)
 
     def shift(self, values: np.ndarray, off: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
         """The shift for each row; NaN where there is none."""
