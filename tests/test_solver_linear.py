@@ -247,13 +247,15 @@ def _blocks(t):
 
 
 @pytest.mark.parametrize("name", GENERAL)
-def test_a_singular_problem_names_rows_and_columns(name):
+def test_a_singular_problem_names_rows_and_columns(name, loop):
     """x[2] occurs nowhere, and the last two rows say the same."""
 
     def residual(t, x, xdot, p):
         return jnp.stack([xdot[0] + x[1], x[0] - x[1], 2 * x[0] - 2 * x[1] + 0 * x[2]])
 
-    solution = solve(Problem(residual, 3, 1), 0.0, 1.0, np.ones(3), np.zeros(3), linear_solver=name)
+    solution = solve(
+        Problem(residual, 3, 1), 0.0, 1.0, np.ones(3), np.zeros(3), linear_solver=name, loop=loop
+    )
     assert solution.status == Status.SINGULAR
     assert "singular" in solution.message
     assert "columns [2]" in solution.message

@@ -284,37 +284,37 @@ def test_runs_agree(linear_solver):
     assert mine.factorizations == pytest.approx(others.factorizations, rel=0.3)
 
 
-def test_output_at_steps_and_chunks_of_attempts_change_nothing():
-    at_times = run(rod(60), times=[1.0])
-    at_steps = run(rod(60))
+def test_output_at_steps_and_chunks_of_attempts_change_nothing(loop):
+    at_times = run(rod(60), times=[1.0], loop=loop)
+    at_steps = run(rod(60), loop=loop)
     assert at_steps.statistics.steps == at_times.statistics.steps == len(at_steps.t) - 1
     np.testing.assert_array_equal(at_steps.x[-1], at_times.x[-1])
-    few = run(rod(60), max_steps=30)
+    few = run(rod(60), max_steps=30, loop=loop)
     assert few.status == Status.MAX_STEPS
     np.testing.assert_array_equal(few.x, at_steps.x[: len(few.t)])
 
 
-def test_crossings_are_found():
+def test_crossings_are_found(loop):
     def middle(t, x, xdot, p):
         return (x[30] - 0.1)[None]
 
-    found = run(rod(60, middle))
+    found = run(rod(60, middle), loop=loop)
     assert found.status == Status.CROSSING
     assert found.x_last[30] == pytest.approx(0.1, abs=1e-12)
-    reference = run(rod(60), times=[found.t_last])
+    reference = run(rod(60), times=[found.t_last], loop=loop)
     assert reference.x[0, 30] == pytest.approx(0.1, abs=1e-6)
 
 
-def test_a_wall_is_a_status_with_what_was_computed_before():
+def test_a_wall_is_a_status_with_what_was_computed_before(loop):
     """dT/dt = T^2 in each cell: infinite at t = 1."""
     problem = Problem(lambda t, x, xdot, p: xdot - x**2, 50, 50)
-    found = solve(problem, 0.0, 2.0, np.ones(50), linear_solver="band")
+    found = solve(problem, 0.0, 2.0, np.ones(50), linear_solver="band", loop=loop)
     assert found.status.failed
     assert found.t_last == pytest.approx(1.0, abs=1e-3)
     assert len(found.t) > 10
 
 
-def test_a_kink_restarts_and_is_passed():
+def test_a_kink_restarts_and_is_passed(loop):
     """An algebraic variable changes branch: x[0] follows |sin|, the others follow it."""
 
     def residual(t, x, xdot, p):
@@ -322,8 +322,8 @@ def test_a_kink_restarts_and_is_passed():
 
     flags = np.ones(50, bool)
     flags[0] = False
-    found = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-6, times=[2.0])
-    finer = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-9, times=[2.0])
+    found = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-6, times=[2.0], loop=loop)
+    finer = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-9, times=[2.0], loop=loop)
     assert found.success
     np.testing.assert_allclose(found.x, finer.x, atol=1e-4)
 

@@ -99,7 +99,7 @@ class BandSolver:
         self._order, self._reordered = order, not order.as_given
         self._numbers = n, lower, upper, self._reordered, int(three) + int(as_they_come)
         self._factor = jax.jit(self.factor)
-        self._make_room()
+        self._allocate()
 
     @classmethod
     def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer | None:
@@ -110,7 +110,7 @@ class BandSolver:
         diagonals = f"{order.lower} diagonals below the main one and {order.upper} above"
         return Offer(cls(pattern, order), f"{pattern.size} unknowns, {diagonals}")
 
-    def _make_room(self) -> None:
+    def _allocate(self) -> None:
         """Memory for factors."""
         n, lower, upper, reordered, three = self._numbers
         self._band, self._multipliers = np.zeros((n, 2 * lower + upper + 1)), np.zeros((n, lower))
@@ -129,7 +129,7 @@ class BandSolver:
 
     def twin(self) -> BandSolver:
         other = copy(self)
-        other._make_room()
+        other._allocate()
         return other
 
     def prepare(self, values: jax.Array) -> jax.Array:

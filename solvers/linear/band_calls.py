@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from ..xla.structures import Call
+from ..xla.structures import Call, places
 
 FACTOR = Call("modia_py_band_factor", given=("layout", "values", "number"), made=("new_number",))
 """`number` is that of the last factorization."""
@@ -30,5 +30,5 @@ three diagonals and of their factors."""
 TWISTED, PLAIN, SWAPPED = 0, 1, 2
 """What the last factors are: of three diagonals from both ends, of a band, of a band with swapped rows."""
 
-FACTORS: Any = namedtuple("Factors", "kind number")(0, 1)
+FACTORS = places("Factors", "kind", "number")
 """Words that say what the last factors are, and how many there were before."""

@@ -22,7 +22,7 @@ import scipy.sparse as sparse
 
 from ..matrix.jacobian import Pattern
 from .contract import Offer, SingularMatrix
-from .host import HostSolver, Room
+from .host import FactorStore, HostSolver
 
 
 def import_cholmod() -> Any | None:
@@ -55,16 +55,16 @@ class CholmodSolver(HostSolver):
             return None
         return Offer(solver, f"{pattern.size} unknowns, symmetric positive definite")
 
-    def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
+    def factorize(self, matrix: sparse.csc_matrix, store: FactorStore) -> Any:
         assert self._cholmod is not None
         try:
             with _one_thread():
-                if room.ordered is None:
-                    room.ordered = self._cholmod.analyze(matrix, mode="supernodal")
-                room.ordered.cholesky_inplace(matrix)
+                if store.ordered is None:
+                    store.ordered = self._cholmod.analyze(matrix, mode="supernodal")
+                store.ordered.cholesky_inplace(matrix)
         except self._cholmod.CholmodError as error:
             raise SingularMatrix("The iteration matrix is not positive definite.") from error
-        return room.ordered
+        return store.ordered
 
     def solve_with(self, factors: Any, b: np.ndarray, transposed: bool) -> np.ndarray:
         with _one_thread():

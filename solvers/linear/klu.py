@@ -55,7 +55,7 @@ class KLUSolver:
         except jax.errors.JaxRuntimeError as error:
             raise SingularMatrix("The pattern of the iteration matrix is structurally singular.") from error
         self._pattern = rows, columns, jnp.asarray(self._symbolic.raw, dtype=jnp.uint64)
-        self._make_room()
+        self._allocate()
 
     @classmethod
     def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer | None:
@@ -64,7 +64,7 @@ class KLUSolver:
             return None
         return Offer(cls(pattern), f"{pattern.size} unknowns, {pattern.entries_a_row:.1f} entries a row")
 
-    def _make_room(self) -> None:
+    def _allocate(self) -> None:
         """A lock, and what is known about factors that are not there yet."""
         python = ctypes.pythonapi
         lock = _allocate_lock()
@@ -85,7 +85,7 @@ class KLUSolver:
 
     def twin(self) -> KLUSolver:
         other = copy(self)
-        other._make_room()
+        other._allocate()
         return other
 
     def prepare(self, values: jax.Array) -> Factors:

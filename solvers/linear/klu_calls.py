@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from ..xla.structures import Call
+from ..xla.structures import Call, places
 
 FACTOR = Call(
     "modia_py_klu_factor",
@@ -30,5 +30,5 @@ LAYOUT: Any = Layout(*range(len(Layout._fields)))
 """Words of the layout: addresses of the lock and of the functions that take and free it; of two words about
 the factors; of the functions of klujax."""
 
-FACTORS: Any = namedtuple("Factors", "number usable")(0, 1)
+FACTORS = places("Factors", "number", "usable")
 """Words about the factors: how many factorizations there were, and whether the last one has succeeded."""

@@ -43,13 +43,13 @@ _WORDS, _FACTORS_WORDS = len(LAYOUT), len(FACTORS)
 _WAIT = 1
 
 
-def _called(typing_context: Any, address: Any, what: Any, number: Any) -> Any:
+def _called(typing_context: Any, address: Any, argument: Any, number: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, what, number = arguments
+        address, argument, number = arguments
         word, byte_pointer = ir.IntType(64), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(word, [byte_pointer, ir.IntType(32)])
         function = builder.inttoptr(address, kind.as_pointer())
-        return builder.call(function, [what, builder.trunc(number, ir.IntType(32))])
+        return builder.call(function, [argument, builder.trunc(number, ir.IntType(32))])
 
     return types.int64(types.int64, types.voidptr, types.int64), generate
 

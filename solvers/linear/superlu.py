@@ -13,7 +13,7 @@ from scipy.sparse.linalg import splu
 
 from ..matrix.jacobian import Pattern
 from .contract import Offer, SingularMatrix
-from .host import HostSolver, Room
+from .host import FactorStore, HostSolver
 
 
 class SuperLUSolver(HostSolver):
@@ -23,7 +23,7 @@ class SuperLUSolver(HostSolver):
     def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer:
         return Offer(cls(pattern), f"{pattern.size} unknowns, and no other sparse solver is there")
 
-    def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
+    def factorize(self, matrix: sparse.csc_matrix, store: FactorStore) -> Any:
         largest = np.zeros(matrix.shape[0])
         np.maximum.at(largest, matrix.indices, np.abs(matrix.data))
         scale = np.ldexp(1.0, -np.frexp(largest)[1])

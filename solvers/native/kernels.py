@@ -50,10 +50,10 @@ _is_needed = _native.matrix_is_needed
 
 
 @_compiled
-def _part(begin: int, n: int) -> slice:
+def _part(start: int, n: int) -> slice:
     """A block of a vector of length n. (Loops go over views of a block, and begin at zero: numba has to see
     that no index is negative.)"""
-    return slice(begin, min(begin + BLOCK, n))
+    return slice(start, min(start + BLOCK, n))
 
 
 @_compiled
@@ -162,8 +162,8 @@ def _neighbours(row: Any, next_row: Any, d: Any, w: Any) -> tuple[float, float]:
     """Sizes of D[k] and D[k+2] as they will be after the step, from D[k] and D[k+1] before it."""
     sizes = np.empty(BLOCK)
     below = above = np.int64(0)
-    for begin in range(0, len(d), BLOCK):
-        part = _part(begin, len(d))
+    for start in range(0, len(d), BLOCK):
+        part = _part(start, len(d))
         D, E, change, weights = row[part], next_row[part], d[part], w[part]
         for i in range(len(change)):
             sizes[i] = abs((D[i] + change[i]) * weights[i])
@@ -248,8 +248,8 @@ def iterate(
     least = PART_IF_LARGE * limits[LIMIT_AT.is_large]
     sizes = np.empty(BLOCK)
     of_delta = of_d = np.int64(0)
-    for begin in range(0, n, BLOCK):
-        part = _part(begin, n)
+    for start in range(0, n, BLOCK):
+        part = _part(start, n)
         change, total, weights = delta[part], d[part], w[part]
         for i in range(len(change)):
             sizes[i] = abs(change[i] * weights[i])
@@ -342,8 +342,8 @@ def finish(
     accepted, rescaled = decision.accepted, decision.factor != 1.0
     new_order, h = int(s[AT.order]), s[AT.h]
     matrix = _rescaling(decision.factor, new_order) if rescaled else np.empty((0, 0))
-    for begin in range(0, n, BLOCK):
-        part = _part(begin, n)
+    for start in range(0, n, BLOCK):
+        part = _part(start, n)
         rows = _rows(table, part)
         if accepted:
             known, found_slope = xdot[part], slope[part]

@@ -27,12 +27,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..compile_options import quick_jit
+from ..lanes import each
 from ..linear.choice import choose_solver, choose_sparse_lu
-from ..matrix.jacobian import C_ZERO, Gather, Pattern, gather_tables, matrix_values, pattern_of
+from ..matrix.jacobian import (
+    C_ZERO,
+    Gather,
+    Pattern,
+    gather_tables,
+    matrix_values,
+    pattern_of,
+    value_and_rate,
+)
 from ..problem import Problem, kinds
 from .many_systems import ManySystems
 
@@ -103,8 +111,7 @@ class _Polisher:
 
     def _each(self, function: Any, rows: Any) -> Any:
         """The function of each row: at once where vectors are short."""
-        at_once = self.form.is_dense and not self.problem.one_by_one
-        return jax.vmap(function)(rows) if at_once else jax.lax.map(function, rows)
+        return each(function, rows, self.problem.one_by_one or not self.form.is_dense)
 
     def _values(self, gather: Gather, rows: Rows, c: Any, p: Any) -> jax.Array:
         def one(row: tuple[Rows, Any]) -> jax.Array:
@@ -115,10 +122,7 @@ class _Polisher:
 
     def _residuals(self, rows: Rows, p: Any) -> tuple[jax.Array, jax.Array]:
         def one(row: Rows) -> tuple[jax.Array, jax.Array]:
-            t, x, xdot = row
-            return jax.jvp(
-                lambda t, x: self.problem.residual(t, x, xdot, p), (t, x), (jnp.ones_like(t), xdot)
-            )
+            return value_and_rate(self.problem, *row, p)
 
         return self._each(one, rows)
 

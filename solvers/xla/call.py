@@ -10,7 +10,7 @@ from .structures import Call
 
 
 def call(
-    function: Call, made: dict[str, jax.ShapeDtypeStruct] | None = None, **arrays: Any
+    function: Call, made: dict[str, jax.ShapeDtypeStruct] | None = None, /, **arrays: Any
 ) -> dict[str, jax.Array]:
     """What the function has changed or made, by name. What it changes is worked on in place; of what it
     makes, shapes and types are given."""

@@ -8,7 +8,6 @@ here, or all that comes behind them is elsewhere; those at the end of a pointer 
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import jax
@@ -30,6 +29,7 @@ from .structures import (
     RESULTS_WORDS,
     WORD,
     Call,
+    places,
 )
 
 PROBE = Call("modia_py_probe", given=("matrix", "integers"), changed=("total", "seen"))
@@ -55,7 +55,7 @@ EXPECTED = {
     "sum_of_integers": int(INTEGERS.sum()),
 }
 """Sizes in bytes of XLA's structures, and what else was to be seen."""
-SEEN: Any = namedtuple("Seen", tuple(EXPECTED))(*range(len(EXPECTED)))  # type: ignore[misc]
+SEEN = places("Seen", *EXPECTED)
 
 _FRAME_SIZE, _ARGUMENTS_SIZE = EXPECTED["frame"], EXPECTED["arguments"]
 _RESULTS_SIZE, _HALF = EXPECTED["results"], 0xFFFFFFFF

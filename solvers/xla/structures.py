@@ -14,12 +14,12 @@ from typing import Any
 WORD = 8
 
 
-def _words(name: str, *fields: str) -> Any:
+def places(name: str, *fields: str) -> Any:
     """The place of each word, by name."""
-    return namedtuple(name, fields)(*range(len(fields)))  # type: ignore[misc]
+    return namedtuple(name, fields)(*range(len(fields)))
 
 
-FRAME = _words(
+FRAME = places(
     "Frame",
     "size", "extension", "api", "context", "stage",
     "arguments_size", "arguments_extension", "argument_count", "argument_types", "arguments",
@@ -30,23 +30,23 @@ FRAME_WORDS = len(FRAME)
 ARGUMENTS_WORDS = FRAME.arguments - FRAME.arguments_size + 1
 RESULTS_WORDS = FRAME.results - FRAME.results_size + 1
 
-BUFFER = _words("Buffer", "size", "extension", "dtype", "data", "rank", "lengths")
+BUFFER = places("Buffer", "size", "extension", "dtype", "data", "rank", "lengths")
 """An argument or a result. The type of its numbers takes half of a word."""
 FLOAT64, INT64 = 12, 5
 """Types of numbers."""
 
-API = _words(
+API = places(
     "Api",
     "size", "extension", "version_size", "version_extension", "version", "internal",
     "create_error", "error_message", "destroy_error",
 )  # fmt: skip
 """Functions of XLA."""
 
-METADATA_EXTENSION = _words("MetadataExtension", "size", "kind", "next", "metadata")
-METADATA = _words("Metadata", "size", "version_size", "version_extension", "version")
+METADATA_EXTENSION = places("MetadataExtension", "size", "kind", "next", "metadata")
+METADATA = places("Metadata", "size", "version_size", "version_extension", "version")
 """What XLA asks for when it is told of a function."""
 
-ERROR_DESTRUCTION = _words("ErrorDestruction", "size", "extension", "error")
+ERROR_DESTRUCTION = places("ErrorDestruction", "size", "extension", "error")
 """What `destroy_error` is called with."""
 
 
@@ -66,9 +66,9 @@ class Call:
     @cached_property
     def arguments(self) -> Any:
         """Places of the arrays that are given, by name."""
-        return _words("Arguments", *self.given)
+        return places("Arguments", *self.given)
 
     @cached_property
     def results(self) -> Any:
         """Places of the arrays that are changed or made, by name."""
-        return _words("Results", *self.changed, *self.made)
+        return places("Results", *self.changed, *self.made)
