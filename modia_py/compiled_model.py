@@ -15,7 +15,7 @@ from .inspection.transformed_equations import equations_text
 from .interruptions import Interruptible, check_process
 from .program.program import Arguments, Program
 from .program.signals import make_signals
-from .results.result import Result, ResultVariable
+from .results.result import Result
 from .results.statistics import RunStatistics
 from .simulation.request import POINTS, RunRequest
 from .simulation.run import Run
@@ -183,26 +183,14 @@ class CompiledModel(TranslatedModel):
     ) -> Result:
         flat, outputs = self.flat, run.outputs
         assert outputs is not None
-        variables = {
-            symbol.name: ResultVariable(
-                symbol.name,
-                symbol.shape,
-                len(symbol.lead),
-                symbol.symbol.unit,
-                symbol.symbol.doc,
-                tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
-            )
-            for symbol in (*flat.variables, *flat.inputs)
-        }
         vector = np.asarray(arguments.p)
         parameters = {
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
         }
-        warnings = tuple(self.translation.transformed.simplified.warnings())
         return Result(
             self.name,
             np.concatenate([np.zeros(0), *(span.t for span in run.spans)]),
-            variables,
+            self._variables,
             outputs.read,
             parameters=parameters,
             stats=RunStatistics(
@@ -210,7 +198,7 @@ class CompiledModel(TranslatedModel):
             ),
             status=run.status,
             message=run.message,
-            notes=warnings + point.notes,
+            notes=self.translation.warnings + point.notes,
         )
 
     def report(self) -> str:

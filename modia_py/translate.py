@@ -80,7 +80,7 @@ def translate(
     with Interruptible("The translation"):
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
         translation = _known_translation(flat, tearing, check)
-    for text in translation.transformed.simplified.warnings():
+    for text in translation.warnings:
         warnings.warn(text, ModelWarning, stacklevel=2)
     return CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
 

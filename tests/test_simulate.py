@@ -277,3 +277,21 @@ def test_one_translation_serves_many_threads(mass):
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(start_and_end, stiffnesses)) == alone
     np.testing.assert_allclose([start for start, _ in alone], -0.1 * np.array(stiffnesses) - 0.8 * 9.81)
+
+
+def test_a_start_is_found_again_only_for_the_same_data():
+    """Runs of one translation, of two instances that share it: other values, other starts."""
+    sim, other = translate(SlidingMass()), translate(SlidingMass(s=0.3))
+    assert sim.translation is other.translation
+    first = [
+        sim.simulate(0.1)["s"][0],
+        other.simulate(0.1)["s"][0],
+        sim.simulate(0.1, init={"s": 0.2})["s"][0],
+    ]
+    assert first == pytest.approx([0.1, 0.3, 0.2])
+    force = [sim.simulate(0.1, params={"m": m})["f"][0] for m in (1.0, 2.0, 1.0)]
+    np.testing.assert_array_equal(force[0], force[2])
+    assert np.abs(force[1] - force[0]).max() > 1.0
+    moving = sim.simulate(0.1, init={"der(s)": 1.0})
+    assert moving["der(s)"][0] == pytest.approx(1.0)
+    assert sim.simulate(0.1)["der(s)"][0] == pytest.approx(0.0)

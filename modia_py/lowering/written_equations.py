@@ -34,6 +34,7 @@ class WrittenEquations:
                 self.element[part] = variable.offset + np.arange(place.size)
                 self.order[part] = order
                 order += 1
+        self._texts: dict[int, str] = {}
         self._v = self._found(where, self.order)
         self._vdot = self._found(where, self.order + 1)
         self._inputs, self.input_order = self._input_places()
@@ -79,6 +80,8 @@ class WrittenEquations:
 
     def equation_text(self, row: int) -> str:
         """The equation behind a row, with its line."""
-        equation, element = self.equation_of(row)
-        text = f"{equation}  ({equation.equation.source})"
-        return text if equation.size == 1 else f"element {element} of {text}"
+        if row not in self._texts:
+            equation, element = self.equation_of(row)
+            text = f"{equation}  ({equation.equation.source})"
+            self._texts[row] = text if equation.size == 1 else f"element {element} of {text}"
+        return self._texts[row]

@@ -32,6 +32,8 @@ class ProgramCache:
     """How much equations that were differentiated change from one side of a stop to the other, compiled."""
     starts: dict[tuple[bytes, bytes], NearestSystem] = field(default_factory=dict)
     """Systems for start values and their derivatives, by places and signs of what is given."""
+    start_points: dict[bytes, Any] = field(default_factory=dict)
+    """Starts that were found (`start.problem.StartPoint`), by all that they depend on."""
     regular_for: bytes | None = None
     """The last parameters of a large model with which its equations were found to be independent."""
     checker: Any = None

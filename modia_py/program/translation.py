@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..arrays.transform import Transformation, transform
@@ -64,6 +65,11 @@ class Translation:
         if self.cache.patterns is None:
             self.cache.patterns = sparsity(self.structure, self.transformed, self.functions)
         return self.cache.patterns
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know of equations and variables that were removed."""
+        return tuple(self.transformed.simplified.warnings())
 
     def note_run(self, linear_solver: str, compile_seconds: float) -> None:
         """Remember what a report wants to say of the runs so far."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..program.program import Arguments, Program
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
+from ..results.result import ResultVariable
 from ..solvers import Status
 from ..start.consistent import consistent_start, fully_assigned_start
 from ..start.errors import NoStartFound
@@ -34,6 +36,9 @@ from .polished_output import polished
 from .request import ATOL, RunRequest, checked_atol
 from .run import Run, RunOptions, evaluate_only, integrate
 
+MOST_STARTS = 8
+"""Start points that are remembered for a program."""
+
 
 class TranslatedModel:
     """A flat model, its translation, and how to run it. Translated anew if functions of the user change."""
@@ -46,9 +51,25 @@ class TranslatedModel:
 
     def _use(self, flat: FlatModel, translation: Translation) -> None:
         self.flat, self.translation = flat, translation
+        self.__dict__.pop("_variables", None)
         self._values = ParameterValues(flat)
         self._has_nominal = any(variable.symbol.nominal is not None for variable in flat.variables)
         self._functions = functions_of(flat)
+
+    @cached_property
+    def _variables(self) -> dict[str, ResultVariable]:
+        """What a result tells of the variables and inputs."""
+        return {
+            symbol.name: ResultVariable(
+                symbol.name,
+                symbol.shape,
+                len(symbol.lead),
+                symbol.symbol.unit,
+                symbol.symbol.doc,
+                tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
+            )
+            for symbol in (*self.flat.variables, *self.flat.inputs)
+        }
 
     def _renew(self) -> None:
         """Look at what the functions of the user do now, and translate anew if that is something else."""
@@ -67,8 +88,6 @@ class TranslatedModel:
             plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
             point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
-            if program.functions.size:
-                self._check_regular(program, signals, arguments, options.start, point)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation() as integrating:
@@ -129,6 +148,8 @@ class TranslatedModel:
         self, program: Program, signals: Signals, arguments: Arguments, t: float, point: StartPoint
     ) -> None:
         """Complain about dependent equations while nothing else is compiled yet."""
+        if not program.functions.size:
+            return
 
         def plain() -> Program:
             return self.translation.plain().program(signals)
@@ -154,12 +175,31 @@ class TranslatedModel:
         how: str,
         report: Callable[[str], None] | None = None,
     ) -> StartPoint:
-        plain = how != "init"
-        own = self.translation.plain().program(signals) if plain else program
+        """The start of a run; found again if a run before has begun with the same data."""
+        own = program if how == "init" else self.translation.plain().program(signals)
         problem = self._start_problem(own, arguments, init, t, report)
-        if not own.functions.size:
+        known, key = program.cache.start_points, problem.digest(how)
+        point = known.get(key)
+        if point is None:
+            point = self._found_start(program, signals, problem, init, how)
+            self._check_regular(program, signals, arguments, t, point)
+            while len(known) >= MOST_STARTS:
+                known.pop(next(iter(known)), None)
+            known[key] = point
+        return point
+
+    def _found_start(
+        self,
+        program: Program,
+        signals: Signals,
+        problem: StartProblem,
+        init: Mapping[str, Any] | None,
+        how: str,
+    ) -> StartPoint:
+        """The start in the form of a program, from a problem in this form or in the one without tearing."""
+        if not problem.program.functions.size:
             return fully_assigned_start(problem)
-        if plain:
+        if how != "init":
             return impulsive_start(problem, program)
         try:
             return consistent_start(problem)
@@ -169,7 +209,7 @@ class TranslatedModel:
             if own is program:
                 raise
             try:
-                problem = self._start_problem(own, arguments, init, t, report)
+                problem = self._start_problem(own, problem.arguments, init, problem.t, problem.report)
                 found = consistent_start(problem)
                 x, xdot = in_other_form(own, program, problem, found.x, found.xdot)
             except SimulationError:

@@ -11,12 +11,15 @@ only elements of x are given, fc(t, x) = 0 is a problem of its own, and xdot fol
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import sys
 import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
@@ -112,6 +115,16 @@ class StartProblem:
         self.is_direct = (self.in_x >= 0) & ~np.append(layout.integrals, False)[self.in_x]
         self.z_guess = self._guess()
         self.report = report
+
+    def digest(self, how: str) -> bytes:
+        """A number for all that the start depends on, besides the program."""
+        found = hashlib.blake2b(how.encode())
+        values = ((each.element, each.order, each.value) for each in (self.init, self.guess))
+        for part in (np.float64(self.t), *jax.tree.leaves(self.arguments), *itertools.chain(*values)):
+            array = np.asarray(part)
+            found.update(f"{array.dtype}{array.shape}".encode())
+            found.update(array.tobytes())
+        return found.digest()
 
     def _guess(self) -> np.ndarray:
         """Guesses and `init` values where they stand in x or xdot; zero elsewhere."""
