@@ -1,0 +1,152 @@
+"""A function of vectors as a plan that JAX can call, differentiate and map.
+
+    f = planned(function, sizes)        function is evaluated once, on nodes (`graph_array.trace`)
+    f(t, x, xdot, p, u)                 vectors of these sizes
+
+On a CPU native code reads the plan. Derivatives are forward, of any order: the tangent of a plan is a linear
+system in data (`derivatives.linearize`), and as more nodes a plan again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..solvers import xla_calls
+from ..solvers.native.attempt import is_available
+from .derivatives import Linearization, dependencies, linearize, tangents
+from .graph import Graph
+from .graph_array import trace
+from .in_jax import evaluate_in_jax
+from .plan import Plan, make_plan
+
+Active = tuple[bool, ...]
+
+
+@cache
+def is_native() -> bool:
+    """Whether native code reads plans here."""
+    if not is_available():
+        return False
+    from .handlers import HANDLERS
+
+    return not xla_calls.register(HANDLERS)
+
+
+class PlannedFunction:
+    """The nodes `roots` of a graph as a function of vectors, whose sizes add up to the graph's inputs."""
+
+    def __init__(self, graph: Graph, roots: np.ndarray, sizes: Sequence[int]):
+        self.graph, self.roots, self.sizes = graph, np.asarray(roots, np.int64), tuple(sizes)
+        self._linear: dict[Active, tuple[Linearization, Plan]] = {}
+        self._tangents: dict[Active, PlannedFunction] = {}
+        self._call = self._differentiable()
+
+    @cached_property
+    def plan(self) -> Plan:
+        return make_plan(self.graph, self.roots)
+
+    @property
+    def rows(self) -> int:
+        return len(self.roots)
+
+    def __call__(self, *vectors: Any) -> Any:
+        return self._call(*(jnp.asarray(vector, float) for vector in vectors))
+
+    def pattern(self, active: Active) -> Any:
+        """Where the derivative by some of the vectors may be nonzero: a sparse matrix of ones."""
+        return dependencies(self.linearization(active)[0])
+
+    def linearization(self, active: Active) -> tuple[Linearization, Plan]:
+        """The derivative by some of the vectors, and the plan of its coefficients."""
+        if active not in self._linear:
+            flags = np.repeat(active, self.sizes)
+            linear = linearize(self.graph, self.roots, flags)
+            self._linear[active] = linear, make_plan(self.graph, linear.coefficient)
+        return self._linear[active]
+
+    def tangent_function(self, active: Active) -> PlannedFunction:
+        """The tangent as a function of the vectors, and then of the tangents of the active ones."""
+        if active not in self._tangents:
+            graph, first = self.graph, sum(self.sizes)
+            places = np.flatnonzero(np.repeat(active, self.sizes))
+            other = graph.copy()
+            seeds = {other.input(int(place)): other.input(first + k) for k, place in enumerate(places)}
+            roots = tangents(other, self.roots, seeds)
+            other.inputs = first + len(places)
+            sizes = (*self.sizes, *(size for size, moves in zip(self.sizes, active, strict=True) if moves))
+            self._tangents[active] = PlannedFunction(other, roots, sizes)
+        return self._tangents[active]
+
+    def _differentiable(self) -> Callable[..., Any]:
+        @jax.custom_jvp
+        def call(*vectors: Any) -> Any:
+            return self._evaluate(vectors)
+
+        def rule(primals: Any, tangents: Any) -> tuple[Any, Any]:
+            zero = jax.custom_derivatives.SymbolicZero
+            active = tuple(not isinstance(tangent, zero) for tangent in tangents)
+            moving = [tangent for tangent in tangents if not isinstance(tangent, zero)]
+            value = call(*primals)
+            if not any(active):
+                return value, jnp.zeros_like(value)
+            return value, self._push(active)(*primals, *moving)
+
+        call.defjvp(rule, symbolic_zeros=True)
+        return call
+
+    def _push(self, active: Active) -> Callable[..., Any]:
+        """The tangent; its own derivative is that of `tangent_function`."""
+
+        @jax.custom_jvp
+        def push(*vectors: Any) -> Any:
+            count = len(self.sizes)
+            return self._evaluate_tangent(active, vectors[:count], vectors[count:])
+
+        def rule(primals: Any, tangents: Any) -> tuple[Any, Any]:
+            zero = jax.custom_derivatives.SymbolicZero
+            again = tuple(not isinstance(tangent, zero) for tangent in tangents)
+            moving = [tangent for tangent in tangents if not isinstance(tangent, zero)]
+            value = push(*primals)
+            if not any(again):
+                return value, jnp.zeros_like(value)
+            return value, self.tangent_function(active)._push(again)(*primals, *moving)
+
+        push.defjvp(rule, symbolic_zeros=True)
+        return push
+
+    def _evaluate(self, vectors: Sequence[Any]) -> Any:
+        if not is_native():
+            return evaluate_in_jax(self.plan, vectors)
+        from . import handlers
+
+        return _foreign(handlers.EVALUATE, self.rows)(
+            handlers.encode(self.plan), self.plan.constants, *vectors
+        )
+
+    def _evaluate_tangent(self, active: Active, vectors: Sequence[Any], moving: Sequence[Any]) -> Any:
+        if not is_native():
+            return evaluate_in_jax(self.tangent_function(active).plan, [*vectors, *moving])
+        from . import handlers
+
+        linear, plan = self.linearization(active)
+        count = np.zeros(len(self.sizes))
+        return _foreign(handlers.PUSH, self.rows)(
+            handlers.encode(plan, linear), plan.constants, count, *vectors, *moving
+        )
+
+
+def _foreign(target: str, rows: int) -> Callable[..., Any]:
+    shape = jax.ShapeDtypeStruct((rows,), np.float64)
+    return jax.ffi.ffi_call(target, shape, vmap_method="expand_dims")
+
+
+def planned(function: Callable[..., Any], sizes: Sequence[int]) -> PlannedFunction:
+    """The plan of a function of vectors of these sizes; `CannotPlan` where it cannot be taken apart."""
+    graph, roots = trace(function, sizes)
+    return PlannedFunction(graph, roots, sizes)
