@@ -1,0 +1,76 @@
+"""Templates evaluated on nodes: each call of an expression becomes operations of the graph.
+
+Arithmetic and the common functions are operations by their names. Any other function is taken apart once for
+each kind of arguments, by its jaxpr (`jaxpr_graph`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..expressions.expression import Application, Bundle, Call, Expr, Item, index_of
+from ..expressions.nodes import topological
+from ..expressions.primitives import MOST_REMEMBERED, Primitive, Signature
+from .graph import Graph
+from .graph_array import GraphArray, apply, constants
+from .jaxpr_graph import CannotPlan, evaluate_jaxpr
+
+_BY_NAME = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg",
+    "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
+    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "exp": "exp", "log": "log", "expm1": "expm1", "log1p": "log1p", "sqrt": "sqrt",
+    "arctan2": "atan2",
+}  # fmt: skip
+"""Functions of numpy that are one operation, for real arguments and without options."""
+
+
+def evaluate_on_nodes(root: Expr, slots: Sequence[Expr], values: Sequence[Any], graph: Graph) -> GraphArray:
+    """The value of a template with nodes or numbers in its slots."""
+    results: dict[int, Any] = {id(slot): value for slot, value in zip(slots, values, strict=True)}
+    for node in topological([root]):
+        if id(node) in results:
+            continue
+        if isinstance(node, Item):
+            results[id(node)] = results[id(node.args[0])][node.place]
+            continue
+        assert isinstance(node, Application)
+        arguments = [results[id(arg)] for arg in node.args]
+        results[id(node)] = _applied(node, arguments)
+    found = results[id(root)]
+    return found if isinstance(found, GraphArray) else constants(graph, found)
+
+
+def _applied(node: Call | Bundle, arguments: list[Any]) -> Any:
+    name = _BY_NAME.get(node.primitive.name)
+    if name is not None and len(node.signature.leaves) == len(arguments) and _is_real(node):
+        if any(isinstance(argument, GraphArray) for argument in arguments):
+            return apply(name, *arguments)
+    index = index_of(node)
+    if index is not None and isinstance(arguments[0], GraphArray):
+        return arguments[0][index.items]
+    kinds = tuple((tuple(np.shape(a)), str(arg.dtype)) for a, arg in zip(arguments, node.args, strict=True))
+    jaxpr = _taken_apart(node.primitive, node.signature, kinds)
+    found = evaluate_jaxpr(jaxpr.jaxpr, jaxpr.consts, arguments)
+    return found if isinstance(node, Bundle) else found[0]
+
+
+def _is_real(node: Call | Bundle) -> bool:
+    return all(getattr(arg, "dtype", "") == "float64" for arg in node.args)
+
+
+@lru_cache(MOST_REMEMBERED)
+def _taken_apart(primitive: Primitive, signature: Signature, kinds: tuple) -> Any:
+    if primitive.calls_lapack:
+        raise CannotPlan(f"{primitive.name} calls a library")
+
+    def call(*dynamic: Any) -> Any:
+        args, kwargs = signature.bind(dynamic)
+        return jax.tree_util.tree_leaves(primitive.evaluate(*args, **kwargs))
+
+    return jax.make_jaxpr(call)(*(jax.ShapeDtypeStruct(shape, np.dtype(kind)) for shape, kind in kinds))
