@@ -11,6 +11,7 @@ import numpy as np
 
 from modia_py import elaborate, lower
 from modia_py.expressions.expression import Constant, Expr, Leaf
+from modia_py.expressions.symbol_kinds import SymbolKind
 from modia_py.expressions.templates import evaluate, make_template
 
 
@@ -47,16 +48,16 @@ def value_of(expr: Expr, lookup: Any) -> Any:
                 assert isinstance(piece.node, Leaf)
                 parts.append(jnp.ravel(lookup(piece.node))[piece.positions.to_array()])
         values.append(jnp.stack(parts) if pick.stacked else parts[0])
-    return evaluate(template.root, template.slots, values)
+    return evaluate(template.root, template.placeholders, values)
 
 
 def trajectory(leaf: Leaf, t: Any) -> Any:
     """A smooth random function of time for each symbol, and its derivatives, in closed form."""
-    if leaf.symbol.kind == "time":
+    if leaf.kind is SymbolKind.TIME:
         return jnp.asarray(t)
     rng = np.random.default_rng(zlib.crc32(leaf.symbol.name.encode()))
     mean, amplitude, frequency, phase = rng.uniform(0.5, 1.5, (4, *leaf.shape))
-    if leaf.symbol.kind == "parameter":
+    if leaf.kind is SymbolKind.PARAMETER:
         return jnp.asarray(np.broadcast_to(leaf.symbol.value, leaf.shape))
     wave = amplitude * frequency**leaf.order
     value = wave * jnp.sin(frequency * t + phase + leaf.order * np.pi / 2)

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from .expression import Application, Call, Constant, Expr, Item, Leaf
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, Primitive, named
+from .symbol_kinds import SymbolKind
 
 SMOOTH = ("sin", "cos", "square")
 SMOOTH_OF_LINEAR = ("exp", "sinh", "cosh", "tanh")
@@ -62,7 +64,7 @@ def smooth_parts(roots: list[Expr]) -> list[AbruptPart]:
 
 
 def _has_inputs(root: Expr) -> bool:
-    return any(isinstance(node, Leaf) and node.symbol.kind == "input" for node in topological([root]))
+    return any(isinstance(node, Leaf) and node.kind is SymbolKind.INPUT for node in topological([root]))
 
 
 JUMPS = frozenset("sign floor ceil rint round trunc fix heaviside floor_divide".split())
@@ -73,7 +75,7 @@ def jumps_with_variables(roots: list[Expr]) -> list[Expr]:
     nodes = list(topological(roots))
     moves: dict[int, bool] = {}
     for node in nodes:
-        is_variable = isinstance(node, Leaf) and node.symbol.kind == "variable"
+        is_variable = isinstance(node, Leaf) and node.kind is SymbolKind.VARIABLE
         moves[id(node)] = is_variable or any(moves[id(arg)] for arg in node.args)
 
     def jumps(node: Node) -> bool:
@@ -122,9 +124,7 @@ def _cores(part: Expr, facts: dict[int, _Facts]) -> list[Expr]:
 
 def _facts(node: Node, below: list[_Facts]) -> _Facts:
     if isinstance(node, Leaf):
-        kind = node.symbol.kind
-        is_input = kind == "input"
-        return _Facts(kind != "variable", kind == "time" or is_input, not is_input, True)
+        return _leaf_facts(node.kind)
     if isinstance(node, Constant):
         return _Facts(True, False, True, True)
     known, moves = all(f.known for f in below), any(f.moves for f in below)
@@ -134,6 +134,20 @@ def _facts(node: Node, below: list[_Facts]) -> _Facts:
     linear = _is_linear(node, below)
     smooth = all(f.smooth for f in below) and (linear or _is_smooth(node, below))
     return _Facts(known, moves, linear and all(f.linear for f in below), smooth)
+
+
+def _leaf_facts(kind: SymbolKind) -> _Facts:
+    match kind:
+        case SymbolKind.VARIABLE:
+            return _Facts(known=False, moves=False, linear=True, smooth=True)
+        case SymbolKind.PARAMETER:
+            return _Facts(known=True, moves=False, linear=True, smooth=True)
+        case SymbolKind.INPUT:
+            return _Facts(known=True, moves=True, linear=False, smooth=True)
+        case SymbolKind.TIME:
+            return _Facts(known=True, moves=True, linear=True, smooth=True)
+        case _:
+            assert_never(kind)
 
 
 def _is_linear(node: Application, below: list[_Facts]) -> bool:

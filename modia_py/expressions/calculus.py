@@ -8,7 +8,7 @@ any other, so it can be differentiated again.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -35,12 +35,13 @@ from .expression import (
 )
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, jvp_of, named, positional
+from .symbol_kinds import SymbolKind
 
 
 def der(x: Any) -> Expr:
     """The time derivative of a variable, a slice, an expression, or of another derivative."""
     expr = as_expr(x)
-    if isinstance(expr, Leaf) and expr.symbol.kind == "parameter":
+    if isinstance(expr, Leaf) and expr.kind is SymbolKind.PARAMETER:
         warnings.warn(
             f"der({expr}) is zero ({user_source()}): {expr} is a parameter. Declare it as a Var if it "
             f"changes with time.",
@@ -56,7 +57,7 @@ def der(x: Any) -> Expr:
         )
     derivative = moves_with_time(expr)
     if derivative is None:
-        if any(node.symbol.kind != "parameter" for node in leaves_of(expr)):
+        if any(node.kind is not SymbolKind.PARAMETER for node in leaves_of(expr)):
             raise ModelError(
                 f"der({expr}) is infinite where `{expr}` jumps, and zero elsewhere ({user_source()}): an "
                 f"impulse that is not computed. Write a ramp in place of the jump, or do without the "
@@ -115,11 +116,15 @@ def any_moves(derivatives: list[Any]) -> bool:
 
 
 def _of_leaf(node: Leaf) -> Expr | None:
-    if node.symbol.kind == "parameter":
-        return None
-    if node.symbol.kind == "time":
-        return constant(1.0) if node.order == 0 else None
-    return leaf(node.symbol, node.lead, node.order + 1)
+    match node.kind:
+        case SymbolKind.PARAMETER:
+            return None
+        case SymbolKind.TIME:
+            return constant(1.0) if node.order == 0 else None
+        case SymbolKind.VARIABLE | SymbolKind.INPUT:
+            return leaf(node.symbol, node.lead, node.order + 1)
+        case _:
+            assert_never(node.kind)
 
 
 def _of_call(node: Call | Bundle, moving: list[Any]) -> Node:

@@ -31,6 +31,7 @@ from .primitives import (
     positional,
     result_shapes,
 )
+from .symbol_kinds import SymbolKind
 
 
 class Expr(Node, ArrayInterface):
@@ -100,6 +101,10 @@ class Leaf(Expr):
     symbol: Any
     lead: Shape
     order: int
+
+    @property
+    def kind(self) -> SymbolKind:
+        return self.symbol.kind
 
 
 class Application(Node):

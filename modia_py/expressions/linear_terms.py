@@ -23,6 +23,7 @@ from .indexing import Positions, meet_in_a_row, share_elements
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, named
 from .printing import clip_text
+from .symbol_kinds import SymbolKind
 from .templates import Piece, as_piece
 
 LARGEST_EXACT = 2.0**53  # integers up to this are exact as floating point numbers
@@ -158,7 +159,7 @@ def _contains_unknown(nodes: list[Node]) -> dict[int, bool]:
     for node in nodes:
         piece = as_piece(node)
         if piece is not None:
-            unknown[id(node)] = isinstance(piece.node, Leaf) and piece.node.symbol.kind == "variable"
+            unknown[id(node)] = isinstance(piece.node, Leaf) and piece.node.kind is SymbolKind.VARIABLE
         else:
             unknown[id(node)] = any(unknown[id(arg)] for arg in node.args)
     return unknown
@@ -315,7 +316,7 @@ def _is_nonzero(coefficient: Expr) -> bool:
     def is_safe(node: Node) -> bool:
         piece = as_piece(node)
         if piece is not None and isinstance(piece.node, Leaf):
-            return piece.node.symbol.kind == "parameter" and piece.node.symbol.nonzero
+            return piece.node.kind is SymbolKind.PARAMETER and piece.node.symbol.nonzero
         if isinstance(node, Constant):
             return bool(node.value.all())
         return isinstance(node, Call) and node.primitive in factors

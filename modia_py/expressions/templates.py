@@ -17,22 +17,24 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .expression import Bundle, Call, Constant, Expr, Item, Leaf, index_of, rebuild
 from .indexing import Positions, contiguous
 from .lanes import calls_lapack, lanes
 from .nodes import Node, intern_node, topological
 from .primitives import Primitive, named, positional
+from .symbol_kinds import SymbolKind
 
 FEWEST_ROLLED_TERMS = 8
 LARGEST_ROLLED_TERM = 32  # nodes; larger terms may share parts that rolling would evaluate again
 
 
-class Slot(Expr):
-    """A numbered place in a template. `kind` and `order` say what kind of leaf stands there."""
+class Placeholder(Expr):
+    """A numbered place in a template, for a constant (`kind` is None) or a leaf of a kind and order."""
 
     __slots__ = ("kind", "order", "place")
-    kind: str
+    kind: SymbolKind | None
     order: int
     place: int
 
@@ -52,7 +54,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Pick:
-    """What stands in a slot: one piece, or several of equal shape stacked on a new first axis."""
+    """What stands in a placeholder: one piece, or several of equal shape stacked on a new first axis."""
 
     pieces: tuple[Piece, ...]
     stacked: bool = False
@@ -60,27 +62,34 @@ class Pick:
     def key(self) -> tuple:
         return (self.stacked, *(piece.key() for piece in self.pieces))
 
+    @property
+    def constant(self) -> np.ndarray:
+        """The value of a pick of constants."""
+        values = [piece.node.value for piece in self.pieces if isinstance(piece.node, Constant)]
+        assert len(values) == len(self.pieces), "a leaf among constants"
+        return np.stack(values) if self.stacked else values[0]
+
 
 @dataclass(frozen=True)
 class Template:
-    """An expression over slots, and what one use of it puts into them."""
+    """An expression over placeholders, and what one use of it puts into them."""
 
     root: Expr
-    slots: tuple[Slot, ...]
+    placeholders: tuple[Placeholder, ...]
     picks: tuple[Pick, ...]
 
 
 def make_template(expr: Expr, roll: bool = True) -> Template:
     """The template of an expression."""
-    slots: dict[tuple, Slot] = {}
+    placeholders: dict[tuple, Placeholder] = {}
     picks: list[Pick] = []
 
-    def slot(pick: Pick) -> Slot:
+    def placeholder(pick: Pick) -> Placeholder:
         key = pick.key()
-        if key not in slots:
-            slots[key] = _slot(len(slots), pick)
+        if key not in placeholders:
+            placeholders[key] = _placeholder(len(placeholders), pick)
             picks.append(pick)
-        return slots[key]
+        return placeholders[key]
 
     table: dict[int, Node] = {}
     sums: dict[int, _LongSum] = {}
@@ -92,11 +101,11 @@ def make_template(expr: Expr, roll: bool = True) -> Template:
             continue
         if arguments_done:
             if id(node) in sums:
-                table[id(node)] = sums[id(node)].rolled(table, slot)
+                table[id(node)] = sums[id(node)].rolled(table, placeholder)
             else:
                 table[id(node)] = rebuild(node, tuple(table[id(arg)] for arg in node.args))
         elif (piece := as_piece(node)) is not None:
-            table[id(node)] = slot(Pick((piece,)))
+            table[id(node)] = placeholder(Pick((piece,)))
         else:
             needed: list[Any] = list(node.args)
             if roll and (long_sum := _long_sum(node, uses)) is not None:
@@ -106,17 +115,17 @@ def make_template(expr: Expr, roll: bool = True) -> Template:
             stack.extend((arg, False) for arg in reversed(needed))
     root = table[id(expr)]
     assert isinstance(root, Expr)
-    return Template(root, tuple(slots.values()), tuple(picks))
+    return Template(root, tuple(placeholders.values()), tuple(picks))
 
 
-def _slot(place: int, pick: Pick) -> Slot:
+def _placeholder(place: int, pick: Pick) -> Placeholder:
     node = pick.pieces[0].node
-    kind, order = ("constant", 0) if isinstance(node, Constant) else (node.symbol.kind, node.order)
+    kind, order = (None, 0) if isinstance(node, Constant) else (node.kind, node.order)
     shape = pick.pieces[0].positions.shape
     if pick.stacked:
         shape = (len(pick.pieces), *shape)
     return intern_node(
-        Slot,
+        Placeholder,
         (place, kind, order, shape, node.dtype),
         args=(),
         place=place,
@@ -162,10 +171,10 @@ class _LongSum:
     groups: list[tuple[int, list[Template]]]
     rest: list[tuple[int, Expr]]
 
-    def rolled(self, table: dict[int, Node], slot: Any) -> Expr:
+    def rolled(self, table: dict[int, Node], placeholder: Any) -> Expr:
         total: Any = None
         for sign, templates in self.groups:
-            total = _signed_sum(total, sign, _rolled_group(templates, slot))
+            total = _signed_sum(total, sign, _rolled_group(templates, placeholder))
         for sign, term in self.rest:
             total = _signed_sum(total, sign, table[id(term)])
         return total
@@ -236,15 +245,16 @@ def _is_small(term: Expr) -> bool:
     return all(count < LARGEST_ROLLED_TERM for count, _ in enumerate(topological([term])))
 
 
-def _rolled_group(templates: list[Template], slot: Any) -> Expr:
+def _rolled_group(templates: list[Template], placeholder: Any) -> Expr:
     first = templates[0]
     args, batched = [], []
-    for place in range(len(first.slots)):
+    for place in range(len(first.placeholders)):
         picks = [template.picks[place] for template in templates]
         same = all(pick.key() == picks[0].key() for pick in picks)
         batched.append(not same)
-        args.append(slot(picks[0] if same else Pick(tuple(p.pieces[0] for p in picks), stacked=True)))
-    primitive = _rolled_primitive(first.root, first.slots, tuple(batched), len(templates))
+        pick = picks[0] if same else Pick(tuple(p.pieces[0] for p in picks), stacked=True)
+        args.append(placeholder(pick))
+    primitive = _rolled_primitive(first.root, first.placeholders, tuple(batched), len(templates))
     return intern_node(
         Call,
         (primitive, positional(len(args)), *map(id, args)),
@@ -258,12 +268,12 @@ def _rolled_group(templates: list[Template], slot: Any) -> Expr:
 
 @functools.cache
 def _rolled_primitive(
-    root: Expr, slots: tuple[Slot, ...], batched: tuple[bool, ...], count: int
+    root: Expr, placeholders: tuple[Placeholder, ...], batched: tuple[bool, ...], count: int
 ) -> Primitive:
     one_by_one = calls_lapack([root])
 
     def one(*values: Any) -> Any:
-        return evaluate(root, slots, values)
+        return evaluate(root, placeholders, values)
 
     def evaluate_all(*values: Any) -> Any:
         if not any(batched):
@@ -277,17 +287,20 @@ def _rolled_primitive(
 # Evaluation.
 
 
-def evaluate(root: Expr, slots: tuple[Slot, ...], values: Any) -> Any:
-    """The value of a template with JAX arrays in its slots."""
-    results: dict[int, Any] = {id(slot): value for slot, value in zip(slots, values, strict=True)}
+def evaluate(root: Expr, placeholders: tuple[Placeholder, ...], values: Any) -> Any:
+    """The value of a template with JAX arrays in its placeholders."""
+    results: dict[int, Any] = dict(zip(map(id, placeholders), values, strict=True))
     for node in topological([root]):
-        if id(node) in results:
-            continue
-        if isinstance(node, Item):
-            results[id(node)] = jax.tree_util.tree_leaves(results[id(node.args[0])])[node.place]
-        elif isinstance(node, (Call, Bundle)):
-            args, kwargs = node.signature.bind([results[id(arg)] for arg in node.args])
-            results[id(node)] = node.primitive.evaluate(*args, **kwargs)
-        else:
-            raise AssertionError(f"{node!r} in a template")
+        if id(node) not in results:
+            results[id(node)] = node_value(node, results)
     return jnp.asarray(results[id(root)])
+
+
+def node_value(node: Node, values: dict[int, Any]) -> Any:
+    """The value of a node that is computed from others, with their values, by id."""
+    if isinstance(node, Item):
+        return jax.tree_util.tree_leaves(values[id(node.args[0])])[node.place]
+    if isinstance(node, (Call, Bundle)):
+        args, kwargs = node.signature.bind([values[id(arg)] for arg in node.args])
+        return node.primitive.evaluate(*args, **kwargs)
+    raise AssertionError(f"{node!r} has no operands")

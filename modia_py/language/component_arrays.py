@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import ModelError
 from ..expressions.expression import Expr, Leaf, leaf
 from ..expressions.indexing import Shape
+from ..expressions.symbol_kinds import SymbolKind
 from ..source import user_source
 
 AxisIndex = range | int | np.ndarray
@@ -74,7 +75,7 @@ class ComponentArray:
         """An attribute of the one component, as seen on all copies."""
         if isinstance(value, ComponentArray):
             return ComponentArray(value._component, self._lead + value._lead, self._index + value._index)
-        if isinstance(value, Leaf) and value.order == 0 and value.symbol.kind != "time":
+        if isinstance(value, Leaf) and value.order == 0 and value.kind is not SymbolKind.TIME:
             return select(leaf(value.symbol, self._lead + value.lead), self._lead, self._index)
         if hasattr(value, "_segments"):
             return ComponentArray(value, self._lead, self._index)

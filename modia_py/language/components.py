@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import ModelError, UnknownAttributeError, did_you_mean
 from ..expressions.array_interface import ArrayInterface
 from ..expressions.expression import Leaf
+from ..expressions.symbol_kinds import SymbolKind
 from ..source import user_source
 from .component_arrays import ComponentArray
 from .symbols import Declaration, Symbol
@@ -146,7 +147,7 @@ class Component(metaclass=ComponentMeta):
     def _is_own(self, value: Any) -> bool:
         """Whether an attribute value was declared here (and is not an expression kept for later)."""
         if isinstance(value, Leaf):
-            return value.symbol.kind != "time" and value.symbol.component is self and not value.order
+            return value.kind is not SymbolKind.TIME and value.symbol.component is self and not value.order
         return is_declared(value)
 
     def _attach(self, name: str, value: Any) -> None:

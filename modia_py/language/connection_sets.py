@@ -25,6 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from ..errors import ModelError, ModelWarning
 from ..expressions.expression import Equation, Expr, leaf
 from ..expressions.indexing import Shape, from_array
+from ..expressions.symbol_kinds import SymbolKind
 from ..source import Source
 from .component_arrays import ComponentArray
 from .components import Component
@@ -71,7 +72,7 @@ class Ports:
             variables = [
                 child
                 for _, child in part._children()
-                if isinstance(child, Symbol) and child.kind == "variable"
+                if isinstance(child, Symbol) and child.kind is SymbolKind.VARIABLE
             ]
             port = Port(
                 {variable.name: variable for variable in variables if not variable.is_flow},

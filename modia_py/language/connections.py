@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import ModelError
 from ..expressions.expression import Expr
 from ..expressions.indexing import Shape
+from ..expressions.symbol_kinds import SymbolKind
 from ..source import Source, user_source
 from .component_arrays import ComponentArray
 from .components import Component
@@ -97,7 +98,7 @@ def _check_same_kind(first: Any, other: Any, where: Source) -> None:
 def _variables(connector: Component) -> Iterator[tuple[str, Symbol]]:
     for path, part in primitive_connectors(connector):
         for name, child in part._children():
-            if isinstance(child, Symbol) and child.kind == "variable":
+            if isinstance(child, Symbol) and child.kind is SymbolKind.VARIABLE:
                 yield f"{path}{name}", child
 
 

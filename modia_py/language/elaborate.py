@@ -16,6 +16,7 @@ from ..errors import ModelError
 from ..expressions.expression import Equation, Expr, Leaf, leaves_of
 from ..expressions.indexing import Shape
 from ..expressions.printing import Segments, clip_text
+from ..expressions.symbol_kinds import SymbolKind
 from .bindings import make_bindings
 from .component_arrays import ComponentArray
 from .components import Component
@@ -47,22 +48,22 @@ def elaborate(model: Model) -> FlatModel:
         occurrences.append(Occurrence(path, lead, component, scopes[key]))
     symbols = _place_symbols(occurrences, list(scopes.values()))
     by_symbol = {id(flat.symbol): flat for flat in symbols}
-    of_kind = {
-        kind: tuple(flat for flat in symbols if flat.symbol.kind == kind)
-        for kind in ("variable", "parameter", "input")
+    of_kind: dict[SymbolKind, tuple[FlatSymbol, ...]] = {
+        kind: tuple(flat for flat in symbols if flat.kind is kind) for kind in SymbolKind
     }
+    variables, parameters = of_kind[SymbolKind.VARIABLE], of_kind[SymbolKind.PARAMETER]
     return FlatModel(
         name=type(model).__name__,
-        variables=of_kind["variable"],
-        parameters=of_kind["parameter"],
-        inputs=of_kind["input"],
+        variables=variables,
+        parameters=parameters,
+        inputs=of_kind[SymbolKind.INPUT],
         equations=tuple(FlatEquation(e, owner) for owner in occurrences for e in owner.scope.equations),
         initial_equations=tuple(
             FlatEquation(e, owner) for owner in occurrences for e in owner.scope.initial_equations
         ),
-        bindings=make_bindings(of_kind["parameter"], "value", by_symbol),
-        init_bindings=make_bindings(of_kind["variable"], "init", by_symbol),
-        guess_bindings=make_bindings(of_kind["variable"], "guess", by_symbol),
+        bindings=make_bindings(parameters, "value", by_symbol),
+        init_bindings=make_bindings(variables, "init", by_symbol),
+        guess_bindings=make_bindings(variables, "guess", by_symbol),
         by_name={flat.name: flat for flat in symbols},
         by_symbol=by_symbol,
     )
@@ -202,7 +203,7 @@ def _check_scope(
 ) -> None:
     for node in leaves_of(equation.lhs, equation.rhs):
         symbol = node.symbol
-        if symbol.kind == "time" or (id(symbol) in paths and leads[id(symbol)] == node.lead):
+        if symbol.kind is SymbolKind.TIME or (id(symbol) in paths and leads[id(symbol)] == node.lead):
             continue
         raise ModelError(
             f"`{node}` is used outside its model: in `{clip_text(equation)}` ({equation.source}) of "
@@ -224,7 +225,7 @@ def _place_symbols(occurrences: list[Occurrence], scopes: list[Scope]) -> list[F
         children = occurrence.component._children()
         own.append([(name, child) for name, child in children if isinstance(child, Symbol)])
     placed: dict[tuple[int, int], FlatSymbol] = {}
-    used = {"variable": 0, "parameter": 0, "input": 0}
+    used = dict.fromkeys(SymbolKind, 0)
     group = 0
     for scope in scopes:
         places = users[id(scope)]

@@ -7,9 +7,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ..expressions.expression import Equation, Expr, Leaf
-from ..expressions.indexing import Shape, c_strides
+from ..expressions.indexing import Shape, affine_array, c_strides
 from ..expressions.printing import Segments, equation_text
+from ..expressions.symbol_kinds import SymbolKind
 from .symbols import Symbol
 
 
@@ -22,6 +25,10 @@ class FlatSymbol:
     offset: int  # of its first element, among all symbols of its kind
     symbol: Symbol
     group: int  # the same for the same symbol of equal components
+
+    @property
+    def kind(self) -> SymbolKind:
+        return self.symbol.kind
 
     @property
     def shape(self) -> Shape:
@@ -41,6 +48,10 @@ class FlatSymbol:
         around = self.lead[: len(self.lead) - len(leaf.lead)]
         unit = math.prod(leaf.shape)
         return tuple(unit * stride for stride in c_strides(around)) + (0,) * (len(lead) - len(around))
+
+    def copy_starts(self, leaf: Leaf, lead: Shape) -> np.ndarray:
+        """The first element of a leaf of this symbol for each copy of the equation around it."""
+        return affine_array(self.offset, lead, self.copy_strides(leaf, lead)).reshape(-1)
 
     def __str__(self) -> str:
         shape = f"[{', '.join(map(str, self.shape))}]" if self.shape else ""
@@ -102,7 +113,7 @@ class FlatEquation:
         return math.prod(self.shape)
 
     def naming(self, leaf: Leaf) -> Segments:
-        if leaf.symbol.kind == "time":
+        if leaf.kind is SymbolKind.TIME:
             return leaf.symbol.segments()
         outer = [(name, False) for name, _ in self.owner.path]
         return outer + self.owner.scope.paths[id(leaf.symbol)]

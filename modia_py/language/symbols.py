@@ -6,7 +6,7 @@ component of one model: it is what the leaves of expressions refer to, and carri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, assert_never
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ from ..errors import ModelError
 from ..expressions.array_interface import ArrayInterface
 from ..expressions.expression import Expr, Leaf, leaf, leaves_of
 from ..expressions.indexing import Shape
+from ..expressions.symbol_kinds import SymbolKind
 from ..source import Source, user_source
 
 
@@ -34,7 +35,7 @@ def as_shape(shape: Any) -> Shape:
 class Declaration(ArrayInterface):
     """What a name in a class body stands for. Only `self.name` is an expression."""
 
-    kind = ""
+    kind: ClassVar[SymbolKind]
 
     def __init__(self, shape: Any, unit: str | None, doc: str | None):
         self.name = "?"
@@ -84,7 +85,7 @@ class Var(Declaration):
         the variable itself is near zero.
     """
 
-    kind = "variable"
+    kind = SymbolKind.VARIABLE
     is_flow = False
 
     def __init__(
@@ -115,7 +116,7 @@ class Par(Declaration):
     `__init__`), and then follows them.
     """
 
-    kind = "parameter"
+    kind = SymbolKind.PARAMETER
 
     def __init__(
         self, value: Any, *, nonzero: bool = False, unit: str | None = None, doc: str | None = None
@@ -133,7 +134,7 @@ class Par(Declaration):
 class Input(Declaration):
     """A known function of time, given with the simulation."""
 
-    kind = "input"
+    kind = SymbolKind.INPUT
 
     def __init__(self, shape: Any = (), *, unit: str | None = None, doc: str | None = None):
         super().__init__(shape, unit, doc)
@@ -177,18 +178,23 @@ class Symbol:
 
     def change(self, value: Any, lead: Shape) -> None:
         """Override the value of a parameter or the start value of a variable."""
-        if self.kind == "parameter":
-            self.set_value(value, lead)
-        elif self.kind == "variable":
-            self.init = self._start_value(value, "init", lead)
-        else:
-            raise ModelError(
-                f"{self} is an input ({user_source()}): its values are given with the simulation."
-            )
+        match self.kind:
+            case SymbolKind.PARAMETER:
+                self.set_value(value, lead)
+            case SymbolKind.VARIABLE:
+                self.init = self._start_value(value, "init", lead)
+            case SymbolKind.INPUT:
+                raise ModelError(
+                    f"{self} is an input ({user_source()}): its values are given with the simulation."
+                )
+            case SymbolKind.TIME:
+                raise AssertionError("nobody declares the time")
+            case _:
+                assert_never(self.kind)
 
     def set_nominal(self, value: Any, lead: Shape) -> None:
         """Set the usual size of a variable, for all elements and copies or for each."""
-        if self.kind != "variable":
+        if self.kind is not SymbolKind.VARIABLE:
             raise ModelError(
                 f"{self} is no variable ({user_source()}): only variables have a nominal value."
             )
@@ -241,7 +247,7 @@ class Symbol:
 
     def _check_parametric(self, value: Expr, word: str, where: Source) -> None:
         for node in leaves_of(value):
-            if node.symbol.kind != "parameter":
+            if node.kind is not SymbolKind.PARAMETER:
                 raise ModelError(
                     f"The {word} of {self} is the expression `{value}` ({where}), in which {node} is not "
                     f"a parameter. Relations between variables belong into `equations`."
@@ -263,7 +269,8 @@ class Symbol:
 class _Time:
     """The symbol of the independent variable."""
 
-    kind, name, shape, unit, doc = "time", "time", (), "s", "the time"
+    kind = SymbolKind.TIME
+    name, shape, unit, doc = "time", (), "s", "the time"
 
     def segments(self) -> list[tuple[str, bool]]:
         return [("time", False)]

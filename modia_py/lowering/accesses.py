@@ -19,6 +19,7 @@ from ..expressions.indexing import Positions, Shape, c_strides
 from ..expressions.linear_terms import Kind, LinearTerm, Pattern, linear_terms
 from ..expressions.nodes import topological
 from ..expressions.primitives import named
+from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import as_piece
 from ..language.flat_model import FlatEquation, FlatModel
 
@@ -330,7 +331,7 @@ def is_homogeneous(equation: Equation) -> bool:
     for node in topological([root], lambda node: not node.args or as_piece(node) is not None):
         piece = as_piece(node)
         if piece is not None and isinstance(piece.node, Leaf):
-            if piece.node.symbol.kind != "variable":
+            if piece.node.kind is not SymbolKind.VARIABLE:
                 return False
         elif isinstance(node, Call):
             adds_a_number = node.primitive in sums and any(map(_is_number, node.args))

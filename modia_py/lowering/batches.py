@@ -1,7 +1,7 @@
 """Batches: all uses of one template, evaluated by one vmapped call on gathered values.
 
-A use is an expression of a component, for all copies of that component. The values of a slot over all
-uses are selected from a flat vector, by a slice wherever they lie regularly, which the layout of the
+A use is an expression of a component, for all copies of that component. The values of a placeholder over
+all uses are selected from a flat vector, by a slice wherever they lie regularly, which the layout of the
 flat model makes the common case.
 """
 
@@ -12,16 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from ..expressions.expression import Constant, Expr, Leaf
-from ..expressions.indexing import Positions, Shape, affine_array, arithmetic_runs, c_strides, from_array
-from ..expressions.lanes import calls_lapack, lanes
-from ..expressions.templates import Pick, Slot, Template, evaluate, make_template
-
-MOST_RUNS = 8  # more slices than this cost more than a gather
+from ..expressions.expression import Expr, Leaf
+from ..expressions.indexing import Positions, Shape, affine_array, arithmetic_runs, from_array
+from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.templates import Pick, Placeholder, Template, evaluate, make_template
+from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants
+from .intervals import MOST_RUNS
 
 
 @dataclass(frozen=True)
@@ -47,51 +45,22 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Source:
-    """The values of one slot over all uses of a batch: selected from a vector, or constant.
-
-    The selection is a few regular runs of positions one after the other, or irregular positions.
-    """
-
-    vector: str
-    shape: Shape
-    runs: tuple[Positions, ...] = ()
-    constant: np.ndarray | None = None
-    shared: bool = False  # the same for all uses: no batch axis
-
-    def values(self, vectors: dict[str, Any]) -> Any:
-        if self.vector == "time":
-            return vectors["time"]
-        if self.constant is not None:
-            return jnp.asarray(self.constant)
-        parts = [take(vectors[self.vector], run) for run in self.runs]
-        return (parts[0] if len(parts) == 1 else jnp.concatenate(parts)).reshape(self.shape)
-
-
-@dataclass(frozen=True)
 class Batch:
-    """One template, where its slots come from, and which uses it serves (by number)."""
+    """One template, what stands in its placeholders, and which uses it serves (by number)."""
 
     root: Expr
-    slots: tuple[Slot, ...]
-    sources: tuple[Source, ...]
+    placeholders: tuple[Placeholder, ...]
+    gathered: tuple[Gathered, ...]
     count: int
     uses: tuple[int, ...]
 
     def __call__(self, vectors: dict[str, Any]) -> Any:
         """The values for all uses, copy after copy: shape (count, *root.shape)."""
-        values = [source.values(vectors) for source in self.sources]
-
-        def one(*arguments: Any) -> Any:
-            return evaluate(self.root, self.slots, arguments)
-
-        axes = tuple(None if source.shared else 0 for source in self.sources)
-        if self.count == 1:
-            values = [v if axis is None else v[0] for v, axis in zip(values, axes, strict=True)]
-            return one(*values)[None]
-        if all(axis is None for axis in axes):
-            return jnp.broadcast_to(one(*values), (self.count, *self.root.shape))
-        return lanes(one, axes, calls_lapack([self.root]))(*values)
+        if self.count > 1:
+            return evaluate_all(self.root, self.placeholders, self.gathered, self.count, vectors)
+        values = [each.values(vectors) for each in self.gathered]
+        values = [v if each.shared else v[0] for v, each in zip(values, self.gathered, strict=True)]
+        return evaluate(self.root, self.placeholders, values)[None]
 
 
 def make_batches(uses: list[Use]) -> list[Batch]:
@@ -108,44 +77,26 @@ def make_batches(uses: list[Use]) -> list[Batch]:
 
 def _batch(members: list[tuple[int, Template]], uses: list[Use]) -> Batch:
     first = members[0][1]
-    sources = tuple(
-        _source(slot, [(uses[number], template.picks[slot.place]) for number, template in members])
-        for slot in first.slots
+    gathered = tuple(
+        _gather(each, [(uses[number], template.picks[each.place]) for number, template in members])
+        for each in first.placeholders
     )
     numbers = tuple(number for number, _ in members)
     count = sum(uses[number].copies for number in numbers)
-    return Batch(first.root, first.slots, sources, count, numbers)
+    return Batch(first.root, first.placeholders, gathered, count, numbers)
 
 
-def _source(slot: Slot, picks: list[tuple[Use, Pick]]) -> Source:
-    if slot.kind == "time":
-        return Source("time", (), shared=True)
-    if slot.kind == "constant":
-        return _constant_source(picks)
+def _gather(placeholder: Placeholder, picks: list[tuple[Use, Pick]]) -> Gathered:
+    if placeholder.kind is SymbolKind.TIME:
+        return GATHERED_TIME
+    if placeholder.kind is None:
+        return gather_constants([(pick, use.copies) for use, pick in picks])
     blocks = [_rows(use, pick) for use, pick in picks]
     vectors = {vector for vector, _ in blocks}
-    assert len(vectors) == 1, "a slot has one kind and order"
+    assert len(vectors) == 1, "a placeholder has one kind and order"
     count = sum(use.copies for use, _ in picks)
     forms = [[piece.positions for piece in pick.pieces] for _, pick in picks]
-    return Source(vectors.pop(), (count, *slot.shape), _runs([rows for _, rows in blocks], forms))
-
-
-def _constant_source(picks: list[tuple[Use, Pick]]) -> Source:
-    keys = {pick.key() for _, pick in picks}
-    first = _constant_value(picks[0][1])
-    if len(keys) == 1:
-        return Source("constant", first.shape, constant=first, shared=True)
-    values = [np.broadcast_to(_constant_value(pick), (use.copies, *first.shape)) for use, pick in picks]
-    constant = np.concatenate(values)
-    return Source("constant", constant.shape, constant=constant)
-
-
-def _constant_value(pick: Pick) -> np.ndarray:
-    values = []
-    for piece in pick.pieces:
-        assert isinstance(piece.node, Constant)
-        values.append(piece.node.value)
-    return np.stack(values) if pick.stacked else values[0]
+    return Gathered(vectors.pop(), (count, *placeholder.shape), _runs([rows for _, rows in blocks], forms))
 
 
 def _rows(use: Use, pick: Pick) -> tuple[str, np.ndarray]:
@@ -178,48 +129,3 @@ def _runs(starts: list[np.ndarray], forms: list[list[Positions]]) -> tuple[Posit
         for start, row in zip(starts, forms, strict=True)
     ]
     return (from_array(np.concatenate([rows.reshape(-1, *first.shape) for rows in places])),)
-
-
-# Selecting from a flat vector inside the compiled program.
-
-
-def take(vector: Any, positions: Positions) -> Any:
-    """`vector[positions]`, as a slice where that is possible and without large constants elsewhere."""
-    shape, size = positions.shape, positions.size
-    if positions.explicit is not None:
-        return vector[positions.explicit.astype(np.int32)]
-    if size == 0:
-        return jnp.zeros(shape)
-    strides = tuple(s if n > 1 else None for s, n in zip(positions.strides, shape, strict=True))
-    if all(s is None or s == c for s, c in zip(strides, c_strides(shape), strict=True)):
-        return lax.slice(vector, (positions.offset,), (positions.offset + size,)).reshape(shape)
-    step, inner = _outer_step(strides, shape)
-    if step is not None:
-        rows = size // inner
-        last = positions.offset + (rows - 1) * step + inner
-        if inner == 1:
-            return lax.slice(vector, (positions.offset,), (last,), (step,)).reshape(shape)
-        if positions.offset + rows * step <= vector.shape[0]:
-            block = lax.slice(vector, (positions.offset,), (positions.offset + rows * step,))
-            return block.reshape(rows, step)[:, :inner].reshape(shape)
-    places = jnp.full(shape, positions.offset, jnp.int32)
-    for axis, stride in enumerate(positions.strides):
-        places = places + stride * lax.broadcasted_iota(jnp.int32, shape, axis)
-    return vector[places]
-
-
-def _outer_step(strides: tuple[int | None, ...], shape: Shape) -> tuple[int | None, int]:
-    """Whether rows of contiguous elements follow each other at one positive step: (step, row length)."""
-    for split in range(len(shape)):
-        inner = shape[split + 1 :]
-        row = math.prod(inner)
-        outer_strides, inner_strides = strides[: split + 1], strides[split + 1 :]
-        if any(s is not None and s != c for s, c in zip(inner_strides, c_strides(inner), strict=True)):
-            continue
-        own = outer_strides[-1]
-        if own is None or own < row:
-            continue
-        units = tuple(own * c for c in c_strides(shape[: split + 1]))
-        if all(s is None or s == u for s, u in zip(outer_strides, units, strict=True)):
-            return own, row
-    return None, 1

@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,8 +24,10 @@ from ..errors import ModelError, did_you_mean
 from ..expressions.expression import Expr, Leaf, leaves_of
 from ..expressions.indexing import Positions, Shape, from_array
 from ..expressions.printing import der_text
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel, Occurrence
-from .batches import Batch, Location, Use, make_batches, take
+from .batches import Batch, Location, Use, make_batches
+from .gathering import take
 from .parameters import ParameterValues
 
 
@@ -104,8 +106,8 @@ class LoweredModel:
 def lower(flat: FlatModel) -> LoweredModel:
     """Compile the equations of a flat model into one residual function."""
     everywhere = [*flat.equations, *flat.initial_equations]
-    unknowns, companions = _unknowns(flat, _highest_orders(everywhere, flat, "variable"))
-    inputs, input_offsets = _inputs(flat, _highest_orders(everywhere, flat, "input"))
+    unknowns, companions = _unknowns(flat, _highest_orders(everywhere, flat, SymbolKind.VARIABLE))
+    inputs, input_offsets = _inputs(flat, _highest_orders(everywhere, flat, SymbolKind.INPUT))
     locate = _locator(flat, companions, input_offsets)
     batches = make_batches(_uses(flat.equations, locate))
     initial_batches = make_batches(_uses(flat.initial_equations, locate))
@@ -142,7 +144,7 @@ def lower(flat: FlatModel) -> LoweredModel:
     return LoweredModel(flat, unknowns, inputs, residual, initial_residual, rows, values)
 
 
-def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: str) -> dict[str, int]:
+def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: SymbolKind) -> dict[str, int]:
     """How often each symbol of a kind is differentiated, by its name."""
     orders: dict[str, int] = {}
     by_equation: dict[int, list[Leaf]] = {}
@@ -152,7 +154,7 @@ def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: str) -
             leaves = [
                 node
                 for node in leaves_of(equation.equation.lhs, equation.equation.rhs)
-                if node.symbol.kind == kind and node.order > 0
+                if node.kind is kind and node.order > 0
             ]
             by_equation[id(equation.equation)] = leaves
         for node in leaves:
@@ -196,13 +198,19 @@ def _locator(
     def locate(leaf: Leaf, owner: Occurrence | None, lead: Shape) -> Location:
         symbol = flat.resolve(leaf, owner)
         strides = symbol.copy_strides(leaf, lead)
-        if symbol.symbol.kind == "parameter":
-            return Location("p", symbol.offset, strides)
-        if symbol.symbol.kind == "input":
-            return Location("u", inputs[symbol.name][leaf.order], strides)
-        if leaf.order == 0:
-            return Location("v", symbol.offset, strides)
-        return Location("vdot", companions[symbol.name][leaf.order - 1], strides)
+        match symbol.kind:
+            case SymbolKind.VARIABLE if leaf.order == 0:
+                return Location("v", symbol.offset, strides)
+            case SymbolKind.VARIABLE:
+                return Location("vdot", companions[symbol.name][leaf.order - 1], strides)
+            case SymbolKind.PARAMETER:
+                return Location("p", symbol.offset, strides)
+            case SymbolKind.INPUT:
+                return Location("u", inputs[symbol.name][leaf.order], strides)
+            case SymbolKind.TIME:
+                raise AssertionError("the time has no place in a vector")
+            case _:
+                assert_never(symbol.kind)
 
     return locate
 

@@ -22,7 +22,7 @@ from ..arrays.index1 import Slot
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.indexing import Positions
-from .batches import take
+from .gathering import take
 from .hidden_coefficients import assignment_coefficients
 from .intervals import interval_runs, ranges
 from .model_structure import ModelStructure

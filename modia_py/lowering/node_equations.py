@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,35 +17,19 @@ import numpy as np
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
-from ..expressions.expression import Constant, Expr, Leaf, leaves_of
+from ..expressions.expression import Expr, Leaf, leaves_of
 from ..expressions.indexing import Positions, arithmetic_runs, c_strides, from_array
-from ..expressions.lanes import calls_lapack, lanes
-from ..expressions.templates import Pick, Slot, evaluate, make_template
+from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.templates import Pick, Placeholder, make_template
 from ..language.flat_model import FlatEquation
 from .accesses import equation_tables
-from .batches import take
-from .intervals import interval_runs, ranges
+from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
+from .intervals import MOST_RUNS, interval_runs, ranges
 from .model_structure import ModelStructure
 from .value_map import ValueMap
 
 Evaluate = Callable[[dict[str, Any]], Any]
 """From the vectors w (values), p (parameters), u (inputs and their derivatives) and the time."""
-MOST_RUNS = 8
-
-
-@dataclass(frozen=True)
-class _Gathered:
-    """The values of a slot for all instances: places in a vector, with signs."""
-
-    vector: str
-    runs: tuple[Positions, ...]
-    shape: tuple[int, ...]
-    sign: Any
-
-    def __call__(self, vectors: dict[str, Any]) -> Any:
-        parts = [take(vectors[self.vector], run) for run in self.runs]
-        values = (parts[0] if len(parts) == 1 else jnp.concatenate(parts)).reshape(self.shape)
-        return values if self.sign is None else values * self.sign
 
 
 @dataclass(frozen=True)
@@ -167,49 +151,44 @@ class NodeEquations:
             sizes.append(lengths)
             instances.append((flat, own, copies))
             count += len(copies)
-        sources = [self._gather(slot, instances) for slot in template.slots]
+        gathered = [self._gather(placeholder, instances) for placeholder in template.placeholders]
         all_lengths = np.concatenate(sizes)
         chosen = interval_runs(np.concatenate(rows), all_lengths)
-        root, slots = template.root, template.slots
-        one_by_one = calls_lapack([root])
-
-        def one(*arguments: Any) -> Any:
-            return evaluate(root, slots, arguments)
+        root, placeholders = template.root, template.placeholders
 
         def call(vectors: dict[str, Any]) -> Any:
-            values = [source(vectors) for source, _ in sources]
-            axes = tuple(None if shared else 0 for _, shared in sources)
-            if all(axis is None for axis in axes):
-                result = jnp.broadcast_to(one(*values), (count, *root.shape))
-            else:
-                result = lanes(one, axes, one_by_one)(*values)
-            return jnp.concatenate([take(result.reshape(-1), run) for run in chosen])
+            found = evaluate_all(root, placeholders, gathered, count, vectors).reshape(-1)
+            return jnp.concatenate([take(found, run) for run in chosen])
 
         return _Part(call, np.concatenate(starts), all_lengths)
 
-    def _gather(self, slot: Slot, instances: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:
+    def _gather(self, placeholder: Placeholder, instances: list) -> Gathered:
         picks: list[tuple[FlatEquation, Pick, Integers]] = [
-            (flat, template.picks[slot.place], copies) for flat, template, copies in instances
+            (flat, template.picks[placeholder.place], copies) for flat, template, copies in instances
         ]
-        if slot.kind == "time":
-            return (lambda vectors: vectors["time"]), True
-        if slot.kind == "constant":
-            return _constant(picks)
-        if slot.kind == "variable" and (gathered := self._consecutive(slot, picks)) is not None:
-            return gathered, False
-        positions = np.concatenate([self._positions(flat, pick, copies) for flat, pick, copies in picks])
-        vector, sign = "p", None
-        if slot.kind == "input":
-            vector = "u"
-            positions = positions + slot.order * self.input_size
-            self.input_order = max(self.input_order, slot.order)
-        elif slot.kind == "variable":
-            vector = "w"
-            positions, signs = self.values.used(slot.order, positions)
-            sign = None if (signs == 1).all() else signs.astype(float)
-        return _Gathered(vector, _runs(positions), positions.shape, sign), False
+        order = placeholder.order
+        match placeholder.kind:
+            case None:
+                return gather_constants([(pick, len(copies)) for _, pick, copies in picks])
+            case SymbolKind.TIME:
+                return GATHERED_TIME
+            case SymbolKind.PARAMETER:
+                positions = self._positions(picks)
+                return Gathered("p", positions.shape, _runs(positions))
+            case SymbolKind.INPUT:
+                self.input_order = max(self.input_order, order)
+                positions = self._positions(picks) + order * self.input_size
+                return Gathered("u", positions.shape, _runs(positions))
+            case SymbolKind.VARIABLE:
+                if (gathered := self._consecutive(order, picks)) is not None:
+                    return gathered
+                positions, signs = self.values.used(order, self._positions(picks))
+                sign = None if (signs == 1).all() else signs.astype(float)
+                return Gathered("w", positions.shape, _runs(positions), sign=sign)
+            case _:
+                assert_never(placeholder.kind)
 
-    def _consecutive(self, slot: Slot, picks: list) -> _Gathered | None:
+    def _consecutive(self, order: int, picks: list) -> Gathered | None:
         """Consecutive elements of one variable, once: however many there are, they need no list."""
         flat, pick, copies = picks[0]
         if len(picks) > 1 or len(copies) > 1 or pick.stacked:
@@ -220,22 +199,25 @@ class NodeEquations:
             return None
         symbol = self.model.flat.resolve(piece.node, flat.owner)
         start = symbol.offset + int(copies[0]) * math.prod(piece.node.shape) + where.offset
-        found = self.values.runs(slot.order, start, where.size)
+        found = self.values.runs(order, start, where.size)
         if found is None:
             return None
         runs, sign = found
-        return _Gathered("w", runs, (1, *where.shape), None if sign == 1 else np.float64(sign))
+        return Gathered("w", (1, *where.shape), runs, sign=None if sign == 1 else np.float64(sign))
 
-    def _positions(self, flat: FlatEquation, pick: Pick, copies: Integers) -> Integers:
-        """Elements of the flat variables (or parameters) in a pick, for each copy."""
-        stack = []
-        for piece in pick.pieces:
-            assert isinstance(piece.node, Leaf)
-            symbol = self.model.flat.resolve(piece.node, flat.owner)
-            local = piece.positions.to_array()
-            start = symbol.offset + copies * math.prod(piece.node.shape)
-            stack.append(start.reshape(-1, *(1,) * local.ndim) + local)
-        return np.stack(stack, axis=1) if pick.stacked else stack[0]
+    def _positions(self, picks: list[tuple[FlatEquation, Pick, Integers]]) -> Integers:
+        """Elements of the flat variables (or parameters, inputs) in some picks, for each copy."""
+        found = []
+        for flat, pick, copies in picks:
+            stack = []
+            for piece in pick.pieces:
+                assert isinstance(piece.node, Leaf)
+                symbol = self.model.flat.resolve(piece.node, flat.owner)
+                local = piece.positions.to_array()
+                start = symbol.offset + copies * math.prod(piece.node.shape)
+                stack.append(start.reshape(-1, *(1,) * local.ndim) + local)
+            found.append(np.stack(stack, axis=1) if pick.stacked else stack[0])
+        return np.concatenate(found)
 
     def _hidden(self, nodes: Integers) -> Callable[[dict[str, Any]], Any]:
         row, column, weight = self.hidden_entries(nodes)
@@ -274,21 +256,8 @@ def _moves_by_itself(model: ModelStructure) -> np.ndarray:
         equation = entry.equation
         if id(equation) not in known:
             leaves = leaves_of(equation.lhs, equation.rhs)
-            known[id(equation)] = any(leaf.symbol.kind in ("time", "input") for leaf in leaves)
+            known[id(equation)] = any(leaf.kind in (SymbolKind.TIME, SymbolKind.INPUT) for leaf in leaves)
     return np.array([known[id(entry.equation)] for entry in model.flat.equations], bool)
-
-
-def _constant(picks: list) -> tuple[Callable[[dict[str, Any]], Any], bool]:
-    values = []
-    for _, pick, copies in picks:
-        pieces = [piece.node.value for piece in pick.pieces if isinstance(piece.node, Constant)]
-        value = np.stack(pieces) if pick.stacked else pieces[0]
-        values.append(np.broadcast_to(value, (len(copies), *value.shape)))
-    if len({pick.key() for _, pick, _ in picks}) == 1:
-        shared = values[0][0]
-        return (lambda vectors: jnp.asarray(shared)), True
-    joined = np.concatenate(values)
-    return (lambda vectors: jnp.asarray(joined)), False
 
 
 def _runs(positions: Integers) -> tuple[Positions, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..expressions.expression import Constant, Equation, Leaf
+from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Template, make_template
 from ..language.flat_model import FlatModel, Scope
 
@@ -55,6 +56,6 @@ def _pick_key(pick: Pick, scope: Scope) -> tuple:
             pieces.append((id(node), selection))
             continue
         assert isinstance(node, Leaf)
-        name = "time" if node.symbol.kind == "time" else scope.names[id(node.symbol)]
+        name = "time" if node.kind is SymbolKind.TIME else scope.names[id(node.symbol)]
         pieces.append((name, node.order, node.lead, selection))
     return (pick.stacked, *pieces)

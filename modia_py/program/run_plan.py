@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..expressions.expression import leaves_of
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel
 from ..lowering.differentiated_jumps import jump_notes
 from .breaks import Search, Watch
@@ -181,7 +182,7 @@ def _written_derivatives(flat: FlatModel) -> dict[str, tuple[int, FlatEquation]]
         return found
     for entry in flat.equations:
         for leaf in leaves_of(entry.equation.lhs, entry.equation.rhs):
-            if leaf.symbol.kind == "input" and leaf.order > 0:
+            if leaf.kind is SymbolKind.INPUT and leaf.order > 0:
                 name = entry.owner.full_name(leaf)
                 if leaf.order > found.get(name, (0, entry))[0]:
                     found[name] = leaf.order, entry

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..errors import ModelError, did_you_mean
 from ..expressions.expression import Expr, as_expr
+from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import evaluate, make_template
 from ..expressions.traces import trace
 from ..language.flat_model import FlatModel, FlatSymbol
@@ -224,19 +225,12 @@ def _check_differentiable(entry: FlatSymbol, function: Function) -> None:
 
 def _of_expression(entry: FlatSymbol, expr: Expr) -> Function:
     template = make_template(expr)
-    wrong = [slot for slot in template.slots if slot.kind not in ("time", "constant")]
-    if wrong:
+    if any(each.kind not in (SymbolKind.TIME, None) for each in template.placeholders):
         raise ModelError(f"The input {entry.name} may depend on the time only, not on `{expr}`.")
 
     def function(t: Any) -> Any:
-        constants = [
-            t if slot.kind == "time" else _constant(template.picks[slot.place]) for slot in template.slots
-        ]
-        return jnp.asarray(evaluate(template.root, template.slots, constants), float)
+        pairs = zip(template.placeholders, template.picks, strict=True)
+        values = [t if each.kind is SymbolKind.TIME else pick.constant for each, pick in pairs]
+        return jnp.asarray(evaluate(template.root, template.placeholders, values), float)
 
     return function
-
-
-def _constant(pick: Any) -> Any:
-    values = [piece.node.value for piece in pick.pieces]
-    return np.stack(values) if pick.stacked else values[0]

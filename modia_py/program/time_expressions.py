@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,7 +20,8 @@ from ..expressions.abrupt_parts import AbruptPart, abrupt_parts, differentiated_
 from ..expressions.expression import Constant, Expr
 from ..expressions.lanes import calls_lapack, lanes
 from ..expressions.printing import clip_text
-from ..expressions.templates import Pick, Slot, Template, evaluate, make_template
+from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.templates import Pick, Placeholder, Template, evaluate, make_template
 from ..language.flat_model import FlatEquation, FlatModel
 from .signals import Data, Signals
 
@@ -30,7 +31,7 @@ MOST_ROWS = 2**13
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """All parts with one template. `sources` are, for each slot, constants or places in p or u by part."""
+    """All parts with one template. `sources` are constants or places in p or u, by placeholder and part."""
 
     template: Template
     sources: tuple[Any, ...]
@@ -54,16 +55,18 @@ class TimeExpressions:
         self.flat = flat
         self.inputs = sum(entry.size for entry in flat.inputs)
         self.groups = tuple(_groups(flat, self.inputs, _abrupt if find is None else find))
-        orders = [slot.order for g in self.groups for slot in g.template.slots if slot.kind == "input"]
+        placeholders = [each for group in self.groups for each in group.template.placeholders]
+        orders = [each.order for each in placeholders if each.kind is SymbolKind.INPUT]
+        self.has_inputs = bool(orders)
         self.input_order = max(orders, default=0)
 
     def rows(self, p: np.ndarray) -> tuple[tuple[tuple[Any, ...], ...], list[Integers]]:
-        """For each group the values of its slots, without repetition; which part each row is for."""
+        """For each group the values of its placeholders, without repetition; which part each row is for."""
         data, numbers = [], []
         for group in self.groups:
             values = [
-                p[source] if slot.kind == "parameter" else source
-                for slot, source in zip(group.template.slots, group.sources, strict=True)
+                p[source] if placeholder.kind is SymbolKind.PARAMETER else source
+                for placeholder, source in zip(group.template.placeholders, group.sources, strict=True)
             ]
             count = sum(copies for _, _, copies in group.owners)
             table = np.concatenate([np.zeros((count, 0)), *(v.reshape(count, -1) for v in values)], axis=1)
@@ -79,17 +82,27 @@ class TimeExpressions:
 
     def values(self, t: Any, signals: Signals, data: Data, rows: Any) -> Any:
         """All parts at a time, group after group."""
-        needs_inputs = any(slot.kind == "input" for g in self.groups for slot in g.template.slots)
-        u: Any = signals.values(t, data, self.input_order) if needs_inputs else None
+        u: Any = signals.values(t, data, self.input_order) if self.has_inputs else None
+
+        def filled(placeholder: Placeholder, value: Any) -> Any:
+            match placeholder.kind:
+                case SymbolKind.TIME:
+                    return t
+                case SymbolKind.INPUT:
+                    return u[value]
+                case SymbolKind.PARAMETER | None:
+                    return value
+                case SymbolKind.VARIABLE:
+                    raise AssertionError("a variable in a function of time")
+                case _:
+                    assert_never(placeholder.kind)
+
         parts = []
         for group, own in zip(self.groups, rows, strict=True):
 
-            def one(values: Any, group: _Group = group) -> Any:
-                filled = [
-                    t if slot.kind == "time" else u[value] if slot.kind == "input" else value
-                    for slot, value in zip(group.template.slots, values, strict=True)
-                ]
-                return jnp.asarray(evaluate(group.template.root, group.template.slots, filled), float)
+            def one(values: Any, template: Template = group.template) -> Any:
+                own = list(map(filled, template.placeholders, values))
+                return jnp.asarray(evaluate(template.root, template.placeholders, own), float)
 
             one_by_one = calls_lapack([group.template.root])
             parts.append(lanes(one, (0,), one_by_one)(own).reshape(-1))
@@ -124,31 +137,28 @@ def _groups(
             uses.setdefault(key, []).append((equation, part.whole, template))
     for (_, times), members in uses.items():
         first = members[0][2]
-        sources = tuple(_source(flat, slot, members, inputs) for slot in first.slots)
+        sources = tuple(_source(flat, placeholder, members, inputs) for placeholder in first.placeholders)
         yield _Group(first, sources, tuple((e, part, e.owner.copies) for e, part, _ in members), times)
 
 
-def _source(flat: FlatModel, slot: Slot, members: list, inputs: int) -> np.ndarray:
-    """What stands in a slot, for each copy of each part: constants, or places in p or u."""
+def _source(flat: FlatModel, placeholder: Placeholder, members: list, inputs: int) -> np.ndarray:
+    """What stands in a placeholder, for each copy of each part: constants, or places in p or u."""
     found = []
     for equation, _, template in members:
-        pick: Pick = template.picks[slot.place]
+        pick: Pick = template.picks[placeholder.place]
         copies = equation.owner.copies
         pieces = []
         for piece in pick.pieces:
             if isinstance(piece.node, Constant):
                 pieces.append(np.broadcast_to(piece.node.value, (copies, *piece.node.shape)))
-            elif slot.kind == "time":
+            elif placeholder.kind is SymbolKind.TIME:
                 pieces.append(np.zeros(copies))
             else:
                 symbol = flat.resolve(piece.node, equation.owner)
-                strides = symbol.copy_strides(piece.node, equation.owner.lead)
-                starts = symbol.offset + sum(
-                    stride * index
-                    for stride, index in zip(strides, np.indices(equation.owner.lead), strict=True)
-                )
-                starts = np.broadcast_to(starts, equation.owner.lead).reshape(-1)
-                local = piece.positions.to_array() + slot.order * inputs * (slot.kind == "input")
+                starts = symbol.copy_starts(piece.node, equation.owner.lead)
+                local = piece.positions.to_array()
+                if placeholder.kind is SymbolKind.INPUT:
+                    local = local + placeholder.order * inputs
                 pieces.append(starts.reshape(-1, *(1,) * local.ndim) + local)
         found.append(np.stack(pieces, axis=1) if pick.stacked else pieces[0])
     return np.concatenate(found)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.structure import NONE
+from ..expressions.symbol_kinds import SymbolKind
 from ..interruptions import check_process
 from ..language.flat_model import FlatModel
 from ..program.program import Arguments, Program
@@ -62,7 +63,7 @@ class Outputs:
         """A variable differentiated some times, at all times; None if the equations do not have it."""
         symbol = self.symbols[name]
         elements = slice(symbol.offset, symbol.offset + symbol.size)
-        if symbol.symbol.kind == "input":
+        if symbol.kind is SymbolKind.INPUT:
             return self._inputs(elements, order, symbol.shape)
         where = self.program.functions.value_map
         if order >= where.orders or (where.place[order][elements] == NONE).any():

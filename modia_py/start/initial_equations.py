@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_never
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +12,7 @@ from ..arrays.structure import NONE
 from ..errors import ModelError
 from ..expressions.expression import Leaf, leaves_of
 from ..expressions.printing import der_text
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel
 from ..lowering.batches import Location, Use, make_batches
 from ..lowering.value_map import ValueMap
@@ -32,11 +33,17 @@ def initial_residual(
         def locate(leaf: Leaf, owner: Any = owner) -> Location:
             symbol = flat.resolve(leaf, owner)
             strides = symbol.copy_strides(leaf, owner.lead)
-            if symbol.symbol.kind == "parameter":
-                return Location("p", symbol.offset, strides)
-            if symbol.symbol.kind == "input":
-                return Location("u", symbol.offset + leaf.order * inputs, strides)
-            return Location("v", symbol.offset + leaf.order * count, strides)
+            match symbol.kind:
+                case SymbolKind.PARAMETER:
+                    return Location("p", symbol.offset, strides)
+                case SymbolKind.INPUT:
+                    return Location("u", symbol.offset + leaf.order * inputs, strides)
+                case SymbolKind.VARIABLE:
+                    return Location("v", symbol.offset + leaf.order * count, strides)
+                case SymbolKind.TIME:
+                    raise AssertionError("the time has no place in a vector")
+                case _:
+                    assert_never(symbol.kind)
 
         uses.append(Use(equation.equation.residual(), owner.lead, locate))
     batches = make_batches(uses)
@@ -59,7 +66,7 @@ def initial_residual(
 
 def _check_known(flat: FlatModel, equation: FlatEquation, values: ValueMap) -> None:
     for leaf in leaves_of(equation.equation.lhs, equation.equation.rhs):
-        if leaf.symbol.kind != "variable":
+        if leaf.kind is not SymbolKind.VARIABLE:
             continue
         symbol = flat.resolve(leaf, equation.owner)
         elements = slice(symbol.offset, symbol.offset + symbol.size)

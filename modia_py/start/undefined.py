@@ -6,17 +6,18 @@ variables. An operation is to blame whose operands are finite and whose value is
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.structure import NONE
-from ..expressions.expression import Bundle, Call, Constant, Expr, Item, Leaf
+from ..expressions.expression import Bundle, Call, Constant, Expr, Leaf
 from ..expressions.lanes import calls_lapack, lanes
 from ..expressions.nodes import Node, topological
 from ..expressions.printing import expression_text
+from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.templates import node_value
 from ..language.flat_model import FlatEquation, FlatModel
 from ..program.program import Arguments, Program
 
@@ -32,10 +33,10 @@ def undefined_operations(
     place = np.where(values.place == NONE, values.zero, values.place).reshape(-1)
     u = np.asarray(program.inputs(jnp.asarray(t, float), arguments))
     vectors = {
-        "variable": values.sign.reshape(-1) * w[place],
-        "parameter": np.asarray(arguments.p),
-        "input": u,
-        "time": np.array([t]),
+        SymbolKind.VARIABLE: values.sign.reshape(-1) * w[place],
+        SymbolKind.PARAMETER: np.asarray(arguments.p),
+        SymbolKind.INPUT: u,
+        SymbolKind.TIME: np.array([t]),
     }
     found: dict[str, None] = {}
     for equation in flat.equations:
@@ -46,7 +47,9 @@ def undefined_operations(
     return list(found)[:most]
 
 
-def _of_equation(flat: FlatModel, equation: FlatEquation, vectors: dict[str, np.ndarray]) -> list[str]:
+def _of_equation(
+    flat: FlatModel, equation: FlatEquation, vectors: dict[SymbolKind, np.ndarray]
+) -> list[str]:
     nodes = list(topological([equation.equation.lhs, equation.equation.rhs]))
     if len(nodes) > MOST_NODES or all(isinstance(node, (Leaf, Constant)) for node in nodes):
         return []
@@ -70,19 +73,24 @@ def _of_equation(flat: FlatModel, equation: FlatEquation, vectors: dict[str, np.
 
 
 def _leaf_values(
-    flat: FlatModel, equation: FlatEquation, leaf: Leaf, vectors: dict[str, np.ndarray]
+    flat: FlatModel, equation: FlatEquation, leaf: Leaf, vectors: dict[SymbolKind, np.ndarray]
 ) -> np.ndarray:
     """The values of a leaf for all copies of its equation, copy after copy."""
-    copies, kind = equation.owner.copies, leaf.symbol.kind
-    if kind == "time":
-        return np.broadcast_to(vectors["time"][0], (copies,))
-    symbol = flat.resolve(leaf, equation.owner)
-    strides = symbol.copy_strides(leaf, equation.owner.lead)
-    index = np.indices(equation.owner.lead).reshape(len(strides), -1) if strides else np.zeros((0, 1), int)
-    first = symbol.offset + np.asarray(strides, int) @ index
-    counts = {"variable": flat.unknowns, "input": sum(entry.size for entry in flat.inputs), "parameter": 0}
-    elements = first[:, None] + np.arange(leaf.size) + leaf.order * counts[kind]
+    copies, kind = equation.owner.copies, leaf.kind
     vector = vectors[kind]
+    match kind:  # how far the next derivatives are in its vector
+        case SymbolKind.TIME:
+            return np.broadcast_to(vector[0], (copies,))
+        case SymbolKind.VARIABLE:
+            count = flat.unknowns
+        case SymbolKind.INPUT:
+            count = sum(entry.size for entry in flat.inputs)
+        case SymbolKind.PARAMETER:
+            count = 0
+        case _:
+            assert_never(kind)
+    first = flat.resolve(leaf, equation.owner).copy_starts(leaf, equation.owner.lead)
+    elements = first[:, None] + np.arange(leaf.size) + leaf.order * count
     known = np.where(elements < len(vector), vector[np.minimum(elements, len(vector) - 1)], 0.0)
     return known.reshape(copies, *leaf.shape)
 
@@ -92,11 +100,8 @@ def _all_values(nodes: list[Node], leaves: list[Leaf], own: tuple[Any, ...]) -> 
     for node in nodes:
         if isinstance(node, Constant):
             results[id(node)] = jnp.asarray(node.value)
-        elif isinstance(node, Item):
-            results[id(node)] = jax.tree_util.tree_leaves(results[id(node.args[0])])[node.place]
-        elif isinstance(node, (Call, Bundle)):
-            args, kwargs = node.signature.bind([results[id(arg)] for arg in node.args])
-            results[id(node)] = node.primitive.evaluate(*args, **kwargs)
+        elif not isinstance(node, Leaf):
+            results[id(node)] = node_value(node, results)
     return [jnp.zeros(()) if isinstance(node, Bundle) else jnp.asarray(results[id(node)]) for node in nodes]
 
 
@@ -141,4 +146,4 @@ def _copy_text(equation: FlatEquation, copy: int) -> str:
 
 def _only_parameters(expr: Expr) -> bool:
     leaves = [node for node in topological([expr]) if isinstance(node, Leaf)]
-    return bool(leaves) and all(leaf.symbol.kind == "parameter" for leaf in leaves)
+    return bool(leaves) and all(leaf.kind is SymbolKind.PARAMETER for leaf in leaves)

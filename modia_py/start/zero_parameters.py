@@ -15,6 +15,7 @@ from ..expressions.expression import Call, Expr, Leaf, leaves_of
 from ..expressions.nodes import topological
 from ..expressions.primitives import named
 from ..expressions.printing import expression_text
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation
 from ..lowering.batches import Location, Use, make_batches
 from ..program.program import Program
@@ -28,7 +29,7 @@ def zero_divisors(program: Program, nodes: Iterable[int], p: np.ndarray) -> list
     for flat in _written(program, nodes):
         for divisor in _divisors(flat.equation.residual()):
             leaves = leaves_of(divisor)
-            if not leaves or any(leaf.symbol.kind != "parameter" for leaf in leaves):
+            if not leaves or any(leaf.kind is not SymbolKind.PARAMETER for leaf in leaves):
                 continue
             (batch,) = make_batches([_use(program, flat, divisor)])
             zero = np.asarray(batch({"p": p, "time": 0.0})) == 0.0
@@ -49,7 +50,7 @@ def zero_parameters(program: Program, nodes: Iterable[int], p: np.ndarray) -> li
     names: dict[str, None] = {}
     for flat in _written(program, nodes):
         for leaf in leaves_of(flat.equation.lhs, flat.equation.rhs):
-            if leaf.symbol.kind != "parameter":
+            if leaf.kind is not SymbolKind.PARAMETER:
                 continue
             symbol = model.resolve(leaf, flat.owner)
             if not np.any(p[symbol.offset : symbol.offset + symbol.size]):
