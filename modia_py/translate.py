@@ -20,6 +20,7 @@ from .language.flat_model import FlatModel
 from .language.model import Model
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
+from .lowering.planned import with_plans
 from .program.fingerprint import fingerprint
 from .program.translation import Translation
 
@@ -92,6 +93,7 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     if tearing == "auto" and _is_long(functions):
         result = _transformed(flat, structure, False, check)
         functions = index1_functions(structure, result)
+    functions = with_plans(structure, functions)
     seconds["functions"] = clock.perf_counter() - began
     return Translation(structure, result, functions, seconds)
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.structure import NONE, Integers
@@ -22,6 +21,7 @@ from ..expressions.indexing import Positions, arithmetic_runs, c_strides, from_a
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Placeholder, make_template
 from ..language.flat_model import FlatEquation
+from ..plan.graph_array import concatenate, totals, zeros
 from .accesses import equation_tables
 from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
 from .intervals import MOST_RUNS, interval_runs, ranges
@@ -103,8 +103,9 @@ class NodeEquations:
         back = interval_runs((np.cumsum(lengths) - lengths)[order], lengths[order])
 
         def evaluate_nodes(vectors: dict[str, Any]) -> Any:
-            found = jnp.concatenate([jnp.zeros(0), *(part.values(vectors) for part in parts)])
-            return jnp.concatenate([take(found, run) for run in back])
+            like = vectors["w"]
+            found = concatenate([zeros(0, like), *(part.values(vectors) for part in parts)], like)
+            return concatenate([take(found, run) for run in back], like)
 
         return Residuals(evaluate_nodes, len(parts))
 
@@ -158,7 +159,7 @@ class NodeEquations:
 
         def call(vectors: dict[str, Any]) -> Any:
             found = evaluate_all(root, placeholders, gathered, count, vectors).reshape(-1)
-            return jnp.concatenate([take(found, run) for run in chosen])
+            return concatenate([take(found, run) for run in chosen], like=found)
 
         return _Part(call, np.concatenate(starts), all_lengths)
 
@@ -224,7 +225,7 @@ class NodeEquations:
         total = int(self.result.structure.equation_size[nodes].sum())
 
         def call(vectors: dict[str, Any]) -> Any:
-            return jnp.zeros(total).at[row].add(weight * vectors["w"][column])
+            return totals(row, weight * vectors["w"][column], total)
 
         return call
 

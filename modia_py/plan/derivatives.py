@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from .graph import Graph, reachable
+from .graph_array import GraphArray
 from .operations import NUMBER, OPERATIONS
 
 NONE = -1
@@ -98,6 +99,11 @@ def pull_back(graph: Graph, roots: np.ndarray, cotangents: np.ndarray, inputs: n
         for operand, share in shares:
             total[operand] = graph.make("add", total.get(operand, zero), share)
     return np.array([total.get(node, zero) for node in inputs.tolist()], np.int64)
+
+
+def gradient_by_nodes(rows: GraphArray, cotangents: GraphArray, by: GraphArray) -> GraphArray:
+    """`pull_back` for arrays of nodes."""
+    return GraphArray(rows.graph, pull_back(rows.graph, rows.nodes, cotangents.nodes, by.nodes))
 
 
 def _moving(graph: Graph, roots: np.ndarray, moving: dict[int, Any]) -> Any:

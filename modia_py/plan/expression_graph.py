@@ -30,9 +30,9 @@ _BY_NAME = {
 """Functions of numpy that are one operation, for real arguments and without options."""
 
 
-def evaluate_on_nodes(root: Expr, slots: Sequence[Expr], values: Sequence[Any], graph: Graph) -> GraphArray:
-    """The value of a template with nodes or numbers in its slots."""
-    results: dict[int, Any] = {id(slot): value for slot, value in zip(slots, values, strict=True)}
+def evaluate_on_nodes(root: Expr, placeholders: Sequence[Expr], values: Sequence[Any], graph: Graph) -> GraphArray:
+    """The value of a template with nodes or numbers in its placeholders."""
+    results: dict[int, Any] = {id(each): value for each, value in zip(placeholders, values, strict=True)}
     for node in topological([root]):
         if id(node) in results:
             continue

@@ -12,7 +12,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ..expressions.indexing import Positions
 from .graph import Graph
 
 
@@ -107,22 +106,40 @@ def concatenate(parts: Sequence[Any], like: Any) -> Any:
     return jnp.concatenate(parts)
 
 
+def full(count: int, value: Any, like: Any) -> Any:
+    """A vector of one number, or of as many as there are."""
+    if isinstance(like, GraphArray):
+        return constants(like.graph, np.broadcast_to(value, (count,)))
+    return jnp.full(count, value)
+
+
 def zeros(count: int, like: Any) -> Any:
-    return constants(like.graph, np.zeros(count)) if isinstance(like, GraphArray) else jnp.zeros(count)
+    return full(count, 0.0, like)
 
 
-def positions_of(vector: GraphArray, where: Positions) -> GraphArray:
-    """The elements at some positions."""
-    return GraphArray(vector.graph, vector.nodes.reshape(-1)[where.to_array()])
-
-
-def segment_totals(row: Any, terms: GraphArray, count: int) -> GraphArray:
+def totals(row: Any, terms: Any, count: int) -> Any:
     """For each of `count` rows the sum of its terms."""
+    if not isinstance(terms, GraphArray):
+        return jnp.zeros(count).at[row].add(terms)
     graph = terms.graph
-    totals = [graph.constant(0.0)] * count
+    found = [graph.constant(0.0)] * count
     for k, node in zip(np.asarray(row).tolist(), terms.nodes.tolist(), strict=True):
-        totals[k] = graph.make("add", totals[k], node)
-    return GraphArray(graph, np.array(totals, np.int64))
+        found[k] = graph.make("add", found[k], node)
+    return GraphArray(graph, np.array(found, np.int64))
+
+
+def multiplied(vector: Any, places: Any, factors: Any) -> Any:
+    """The vector with some elements times factors."""
+    if not isinstance(vector, GraphArray):
+        return vector.at[places].multiply(factors)
+    nodes = vector.nodes.copy()
+    nodes[places] = apply("mul", vector[places], factors).nodes
+    return GraphArray(vector.graph, nodes)
+
+
+def graph_of(*arrays: Any) -> Graph | None:
+    """The graph that any of these are made of."""
+    return next((array.graph for array in arrays if isinstance(array, GraphArray)), None)
 
 
 def trace(function: Callable[..., Any], sizes: Sequence[int]) -> tuple[Graph, np.ndarray]:

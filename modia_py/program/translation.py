@@ -8,6 +8,7 @@ from typing import Any
 from ..arrays.transform import Transformation, transform
 from ..lowering.index1_functions import Index1Functions, index1_functions
 from ..lowering.model_structure import ModelStructure
+from ..lowering.planned import with_plans
 from ..lowering.sparsity import sparsity
 from .program import Program, make_program
 from .signals import Signals
@@ -39,10 +40,14 @@ class Translation:
 
     def patterns(self) -> Any:
         """Patterns of a large model, from its terms; small ones are found by following the program."""
-        if self.functions.size < FEWEST_UNKNOWNS:
+        plans = self.functions.plans
+        if plans is None and self.functions.size < FEWEST_UNKNOWNS:
             return None
         if "patterns" not in self.kept:
-            self.kept["patterns"] = sparsity(self.structure, self.result, self.functions)
+            if plans is not None:
+                self.kept["patterns"] = plans.patterns()
+            else:
+                self.kept["patterns"] = sparsity(self.structure, self.result, self.functions)
         return self.kept["patterns"]
 
     def note_run(self, linear_solver: str, compile_seconds: float) -> None:
@@ -63,5 +68,6 @@ class Translation:
                 keep=structure.has_start,
                 tearing=False,
             )
-            self.kept["plain"] = Translation(structure, result, index1_functions(structure, result), {})
+            functions = with_plans(structure, index1_functions(structure, result))
+            self.kept["plain"] = Translation(structure, result, functions, {})
         return self.kept["plain"]
