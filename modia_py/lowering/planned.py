@@ -13,8 +13,8 @@ from typing import Any
 import jax.numpy as jnp
 import scipy.sparse as sparse
 
-from ..plan.jaxpr_graph import CannotPlan
-from ..plan.planned_function import PlannedFunction, is_native, planned
+from ..plan.graph_array import CannotPlan
+from ..plan.planned_function import MixedFunction, PlannedFunction, is_native, planned
 from .index1_functions import Index1Functions
 from .model_structure import ModelStructure
 
@@ -31,8 +31,8 @@ WITH_X_AND_XDOT = (False, True, True, False, False)
 class Plans:
     """The rows [chain; fd; fc] and all values (`value_map`) as functions of [t], x, xdot, p, u."""
 
-    residual: PlannedFunction
-    values: PlannedFunction
+    residual: PlannedFunction | MixedFunction
+    values: PlannedFunction | MixedFunction
 
     def patterns(self) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Where rows, and values, depend on [x, xdot]."""
@@ -62,7 +62,7 @@ def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Funct
     except CannotPlan as reason:
         return replace(functions, why_not_planned=str(reason))
 
-    def call(function: PlannedFunction) -> Any:
+    def call(function: PlannedFunction | MixedFunction) -> Any:
         def evaluate(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
             time = jnp.reshape(jnp.asarray(t, float), (1,))
             return function(time, x, xdot, p, jnp.zeros(inputs) if isinstance(u, tuple) else u)

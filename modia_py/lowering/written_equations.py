@@ -14,8 +14,8 @@ import numpy as np
 from ..arrays.structure import NONE, Integers
 from ..expressions.printing import der_text
 from ..language.flat_model import FlatEquation, FlatModel
-from ..plan.jaxpr_graph import CannotPlan
-from ..plan.planned_function import PlannedFunction, planned
+from ..plan.graph_array import CannotPlan
+from ..plan.planned_function import MixedFunction, PlannedFunction, planned
 from .flat_residual import lower
 from .value_map import ValueMap
 
@@ -78,7 +78,7 @@ class WrittenEquations:
     def _written(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:
         return self.lowered.residual(t, v, vdot, p, u)[: self.rows]
 
-    def _planned(self) -> PlannedFunction | None:
+    def _planned(self) -> PlannedFunction | MixedFunction | None:
         parameters = sum(parameter.size for parameter in self.flat.parameters)
         sizes = (1, self.size, self.size, parameters, self.lowered.inputs.size)
         try:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sparse
 
 from .graph import Graph, reachable
-from .graph_array import GraphArray
+from .graph_array import CannotPlan, GraphArray
 from .operations import NUMBER, OPERATIONS
 
 NONE = -1
@@ -103,6 +103,8 @@ def pull_back(graph: Graph, roots: np.ndarray, cotangents: np.ndarray, inputs: n
 
 def gradient_by_nodes(rows: GraphArray, cotangents: GraphArray, by: GraphArray) -> GraphArray:
     """`pull_back` for arrays of nodes."""
+    if rows.graph.pieces:
+        raise CannotPlan("gradients through what is not taken apart")
     return GraphArray(rows.graph, pull_back(rows.graph, rows.nodes, cotangents.nodes, by.nodes))
 
 

@@ -6,19 +6,24 @@ each kind of arguments, by its jaxpr (`jaxpr_graph`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..expressions.expression import Application, Bundle, Call, Expr, Item, index_of
 from ..expressions.nodes import topological
-from ..expressions.primitives import MOST_REMEMBERED, Primitive, Signature
+from ..expressions.primitives import MOST_REMEMBERED, Primitive, Signature, result_shapes
 from .graph import Graph
-from .graph_array import GraphArray, apply, constants
-from .jaxpr_graph import CannotPlan, evaluate_jaxpr
+from .graph_array import CannotPlan, GraphArray, apply, constants
+from .jaxpr_graph import evaluate_jaxpr
+
+MOST_PIECES = 8
+"""Calls that are left whole; a model with more of them is left to XLA, which evaluates all copies at once."""
 
 _BY_NAME = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg",
@@ -55,9 +60,40 @@ def _applied(node: Call | Bundle, arguments: list[Any]) -> Any:
     if index is not None and isinstance(arguments[0], GraphArray):
         return arguments[0][index.items]
     kinds = tuple((tuple(np.shape(a)), str(arg.dtype)) for a, arg in zip(arguments, node.args, strict=True))
-    jaxpr = _taken_apart(node.primitive, node.signature, kinds)
-    found = evaluate_jaxpr(jaxpr.jaxpr, jaxpr.consts, arguments)
+    try:
+        jaxpr = _taken_apart(node.primitive, node.signature, kinds)
+        found = evaluate_jaxpr(jaxpr.jaxpr, jaxpr.consts, arguments)
+    except CannotPlan:
+        found = _left_whole(node, arguments, kinds)
     return found if isinstance(node, Bundle) else found[0]
+
+
+def _left_whole(node: Call | Bundle, arguments: list[Any], kinds: tuple) -> list[GraphArray]:
+    """A call that stays a piece of its own in XLA."""
+    graph = next(argument.graph for argument in arguments if isinstance(argument, GraphArray))
+    if len(graph.pieces) >= MOST_PIECES:
+        raise CannotPlan(f"{node.primitive.name} and others are not operations on numbers")
+    tree, results = result_shapes(node.primitive, node.signature, kinds)
+    sizes = [math.prod(shape) for shape, _ in results]
+    if any(kind != "float64" for _, kind in (*results, *kinds)):
+        raise CannotPlan(f"{node.primitive.name} of whole numbers or relations")
+    cuts = np.cumsum([math.prod(shape) for shape, _ in kinds])[:-1]
+
+    def function(vector: Any) -> Any:
+        parts = [
+            part.reshape(shape) for part, (shape, _) in zip(jnp.split(vector, cuts), kinds, strict=True)
+        ]
+        args, kwargs = node.signature.bind(parts)
+        found = jax.tree_util.tree_leaves(node.primitive.evaluate(*args, **kwargs))
+        return jnp.concatenate([jnp.reshape(part, -1) for part in found])
+
+    whole = [a if isinstance(a, GraphArray) else constants(graph, a) for a in arguments]
+    nodes = np.concatenate([argument.nodes.reshape(-1) for argument in whole])
+    found = graph.piece(node.primitive.name, function, nodes, sum(sizes))
+    parts = np.split(found, np.cumsum(sizes)[:-1])
+    return [
+        GraphArray(graph, part.reshape(shape)) for part, (shape, _) in zip(parts, results, strict=True)
+    ]
 
 
 def _is_real(node: Call | Bundle) -> bool:

@@ -8,11 +8,26 @@ and what adds zero or multiplies by one or zero leaves nothing behind.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .operations import BY_NAME, NUMBER
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A function of JAX that is not taken apart. Its arguments are nodes; its results are inputs of the
+    graph, of which `first` is the place of the first one."""
+
+    name: str
+    function: Callable[..., Any]
+    """From all arguments in one vector to all results in one vector."""
+    arguments: np.ndarray
+    first: int
+    size: int
+
 
 INPUT, CONSTANT = -2, -1
 """In place of the number of an operation."""
@@ -29,6 +44,8 @@ class Graph:
         self.values: dict[int, float] = {}
         """Of constants."""
         self.inputs = 0
+        self.pieces: list[Piece] = []
+        """In the order in which they are evaluated: arguments may contain results of earlier ones."""
         self._known: dict[tuple, int] = {}
 
     def __len__(self) -> int:
@@ -39,12 +56,19 @@ class Graph:
         other = Graph()
         other.operation, other.operands = list(self.operation), list(self.operands)
         other.values, other._known, other.inputs = dict(self.values), dict(self._known), self.inputs
+        other.pieces = list(self.pieces)
         return other
 
     def input(self, place: int) -> int:
         """The node of an input, by its place among all of them."""
         self.inputs = max(self.inputs, place + 1)
         return self._node((INPUT, place))
+
+    def piece(self, name: str, function: Callable[..., Any], arguments: np.ndarray, size: int) -> np.ndarray:
+        """Nodes of the results of a function that is not taken apart."""
+        first = self.inputs
+        self.pieces.append(Piece(name, function, arguments, first, size))
+        return np.array([self.input(first + k) for k in range(size)], np.int64)
 
     def constant(self, value: float) -> int:
         # Zeros of both signs and numbers that are not are told apart by their bits.

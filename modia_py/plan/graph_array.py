@@ -15,6 +15,10 @@ import numpy as np
 from .graph import Graph
 
 
+class CannotPlan(Exception):
+    """A function, or a part of it, that is left to XLA; and why."""
+
+
 class GraphArray:
     """Nodes of a graph in the shape of an array."""
 

@@ -14,14 +14,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from .graph_array import GraphArray, apply, constants
+from .graph_array import CannotPlan, GraphArray, apply, constants
 
 MOST_TERMS = 20_000
 """Of products in one operation: more of them are for XLA."""
-
-
-class CannotPlan(Exception):
-    """A function, or a part of it, that is left to XLA; and why."""
+MOST_UNROLLED = 2000
+"""Operations of a loop that is written out."""
 
 
 _ELEMENTWISE = {
@@ -76,6 +74,10 @@ def _evaluate(equation: Any, operands: list[Value]) -> list[Value]:
     kinds = [getattr(atom.aval.dtype, "kind", "") for atom in equation.invars]
     if name in _ELEMENTWISE:
         return [_checked(_ELEMENTWISE[name], operands, kinds)]
+    if name == "split":
+        return _split(operands[0], params)
+    if name == "scan":
+        return _scan(operands, params)
     rule = _RULES.get(name)
     if rule is None:
         raise CannotPlan(f"{name} is not an operation on numbers")
@@ -165,6 +167,41 @@ def _concatenate(operands: list[Value], params: dict[str, Any], _: Any) -> Graph
     graph = next(o.graph for o in operands if isinstance(o, GraphArray))
     parts = [o if isinstance(o, GraphArray) else constants(graph, o) for o in operands]
     return GraphArray(graph, np.concatenate([part.nodes for part in parts], params["dimension"]))
+
+
+def _stack(operands: list[Value], params: dict[str, Any], _: Any) -> GraphArray:
+    graph = next(o.graph for o in operands if isinstance(o, GraphArray))
+    parts = [o if isinstance(o, GraphArray) else constants(graph, o) for o in operands]
+    return GraphArray(graph, np.stack([part.nodes for part in parts], params["axis"]))
+
+
+def _split(array: GraphArray, params: dict[str, Any]) -> list[Value]:
+    cuts = np.cumsum(params["sizes"])[:-1]
+    return [GraphArray(array.graph, part) for part in np.split(array.nodes, cuts, params["axis"])]
+
+
+def _scan(operands: list[Value], params: dict[str, Any]) -> list[Value]:
+    """A short loop, written out."""
+    length, closed = params["length"], params["jaxpr"]
+    if length * max(1, len(closed.jaxpr.eqns)) > MOST_UNROLLED:
+        raise CannotPlan("a long loop")
+    consts, carried = params["num_consts"], params["num_carry"]
+    known, carry = operands[:consts], operands[consts : consts + carried]
+    scanned = operands[consts + carried :]
+    rows: list[list[Value]] = []
+    for k in reversed(range(length)) if params["reverse"] else range(length):
+        found = evaluate_jaxpr(closed.jaxpr, closed.consts, [*known, *carry, *(part[k] for part in scanned)])
+        carry = found[:carried]
+        rows.append(found[carried:])
+    if params["reverse"]:
+        rows.reverse()
+    return [*carry, *(_stacked(list(column)) for column in zip(*rows, strict=True))]
+
+
+def _stacked(parts: list[Value]) -> Value:
+    if any(isinstance(part, GraphArray) for part in parts):
+        return _stack(parts, {"axis": 0}, None)
+    return np.stack(parts)
 
 
 def _pad(operands: list[Value], params: dict[str, Any], equation: Any) -> GraphArray:
@@ -278,6 +315,8 @@ _RULES: dict[str, Callable[..., GraphArray]] = {
     "dynamic_slice": _moved_by_jax,
     "scatter": _scatter,
     "concatenate": _concatenate,
+    "stack": _stack,
+    "tile": _structural(lambda nodes, params, _: np.tile(nodes, params["reps"])),
     "pad": _pad,
     "gt": _swapped("lt"),
     "ge": _swapped("le"),

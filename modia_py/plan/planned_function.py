@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse as sparse
 
 from ..solvers import xla_calls
 from ..solvers.native.attempt import is_available
@@ -146,7 +147,47 @@ def _foreign(target: str, rows: int) -> Callable[..., Any]:
     return jax.ffi.ffi_call(target, shape, vmap_method="expand_dims")
 
 
-def planned(function: Callable[..., Any], sizes: Sequence[int]) -> PlannedFunction:
-    """The plan of a function of vectors of these sizes; `CannotPlan` where it cannot be taken apart."""
+class MixedFunction:
+    """A plan with pieces of JAX between its nodes: each piece is given what plans compute, and its results
+    are one more vector of theirs."""
+
+    def __init__(self, graph: Graph, roots: np.ndarray, sizes: Sequence[int]):
+        self.sizes, self.pieces = tuple(sizes), tuple(graph.pieces)
+        own = (*sizes, sum(piece.size for piece in self.pieces))
+        self._main = PlannedFunction(graph, roots, own)
+        self._arguments = [PlannedFunction(graph, piece.arguments, own) for piece in self.pieces]
+
+    @property
+    def plan(self) -> Plan:
+        return self._main.plan
+
+    def __call__(self, *vectors: Any) -> Any:
+        found, left = jnp.zeros(0), sum(piece.size for piece in self.pieces)
+        for piece, arguments in zip(self.pieces, self._arguments, strict=True):
+            given = arguments(*vectors, jnp.concatenate([found, jnp.zeros(left)]))
+            found, left = jnp.concatenate([found, piece.function(given)]), left - piece.size
+        return self._main(*vectors, found)
+
+    def pattern(self, active: Active) -> sparse.csr_array:
+        """Where the derivative by some of the vectors may be nonzero; a piece depends on all it is given."""
+        known = sum(size for size, moves in zip(self.sizes, active, strict=True) if moves)
+        left = sum(piece.size for piece in self.pieces)
+        results = sparse.csr_array((left, known))
+        for piece, arguments in zip(self.pieces, self._arguments, strict=True):
+            by = arguments.pattern((*active, True))
+            given = by[:, :known] + by[:, known:] @ results
+            first = piece.first - sum(self.sizes)
+            one = sparse.csr_array(np.ones((piece.size, given.shape[0])))
+            before, behind = first, left - first - piece.size
+            blank = [sparse.csr_array((rows, known)) for rows in (before, behind)]
+            results = results + sparse.vstack([blank[0], one @ given, blank[1]])
+        by = self._main.pattern((*active, True))
+        found = sparse.csr_array(by[:, :known] + by[:, known:] @ results)
+        found.data[:] = 1.0
+        return found
+
+
+def planned(function: Callable[..., Any], sizes: Sequence[int]) -> PlannedFunction | MixedFunction:
+    """The plan of a function of vectors of these sizes; `CannotPlan` where it is better left to XLA."""
     graph, roots = trace(function, sizes)
-    return PlannedFunction(graph, roots, sizes)
+    return MixedFunction(graph, roots, sizes) if graph.pieces else PlannedFunction(graph, roots, sizes)

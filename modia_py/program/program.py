@@ -114,7 +114,7 @@ def make_program(
         multipliers=_given(layout.kind == Slot.MU),
         algebraic=_given(layout.kind == Slot.ALGEBRAIC),
         pattern=None if patterns is None else _both(patterns[0], functions.size),
-        one_by_one=functions.plans is None and calls_lapack(_sides(structure.flat)),
+        one_by_one=calls_lapack(_sides(structure.flat)),
     )
     return Program(structure, result, functions, layout, signals, problem, patterns)
 
