@@ -20,7 +20,15 @@ from .structure import NONE, Integers, Structure
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Block k has `equations[equation_start[k]:equation_start[k+1]]`, and variables likewise."""
+    """Equations and variables that have to be solved together, in an order in which they can be.
+
+    Attributes
+    ----------
+    equation_start, equations : array of int
+        Block k has `equations[equation_start[k]:equation_start[k + 1]]`.
+    variable_start, variables : array of int
+        The same for variables.
+    """
 
     equation_start: Integers
     equations: Integers
@@ -31,16 +39,63 @@ class Blocks:
         return len(self.equation_start) - 1
 
     def equations_of(self, block: int) -> Integers:
+        """Give the equations of a block.
+
+        Parameters
+        ----------
+        block : int
+            Its number.
+
+        Returns
+        -------
+        array of int
+            Their numbers.
+        """
         return self.equations[self.equation_start[block] : self.equation_start[block + 1]]
 
     def variables_of(self, block: int) -> Integers:
+        """Give the variables of a block.
+
+        Parameters
+        ----------
+        block : int
+            Its number.
+
+        Returns
+        -------
+        array of int
+            Their numbers.
+        """
         return self.variables[self.variable_start[block] : self.variable_start[block + 1]]
 
     def block_of_equation(self, count: int) -> Integers:
-        """The block of each of `count` equations, -1 for those in none."""
+        """Give the block of each equation.
+
+        Parameters
+        ----------
+        count : int
+            The number of equations.
+
+        Returns
+        -------
+        array of int
+            -1 for those in none.
+        """
         return _owner(self.equation_start, self.equations, count)
 
     def block_of_variable(self, count: int) -> Integers:
+        """Give the block of each variable.
+
+        Parameters
+        ----------
+        count : int
+            The number of variables.
+
+        Returns
+        -------
+        array of int
+            -1 for those in none.
+        """
         return _owner(self.variable_start, self.variables, count)
 
     def __str__(self) -> str:
@@ -59,9 +114,30 @@ def _owner(start: Integers, members: Integers, count: int) -> Integers:
 
 
 def blt(structure: Structure, flow: Integers, equations: Integers, variables: Integers) -> Blocks:
-    """The blocks of these equations for these variables, first to be solved first.
+    """Sort equations into blocks, first to be solved first.
 
-    `flow[k]` belongs to entry k of `structure.variables`: how much of it is matched there.
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    flow : array of int
+        For entry k of `structure.variables`, how many elements are matched there: see `pantelides`.
+    equations, variables : array of int
+        Those to be sorted; the others are known.
+
+    Returns
+    -------
+    Blocks
+        The strongly connected components, in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modia_py.arrays import blt, make_structure, pantelides
+    >>> chain = pantelides(make_structure([[0, 1], [1]], 2))
+    >>> blocks = blt(chain.structure, chain.flow, np.arange(2), np.arange(2))
+    >>> [blocks.variables_of(k).tolist() for k in range(len(blocks))]
+    [[1], [0]]
     """
     unknown = np.zeros(structure.variable_count, bool)
     unknown[variables] = True
@@ -135,7 +211,22 @@ def block_graph(structure: Structure, blocks: Blocks) -> nx.DiGraph:
 
 
 def check_blt(structure: Structure, flow: Integers, blocks: Blocks) -> None:
-    """Sizes agree, matched pairs stay together, and no block needs a later one."""
+    """Check that sizes agree, that matched pairs stay together, and that no block needs a later one.
+
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    flow : array of int
+        The matching.
+    blocks : Blocks
+        What `blt` has returned.
+
+    Raises
+    ------
+    AssertionError
+        If something is wrong.
+    """
     for start, members in (
         (blocks.equation_start, blocks.equations),
         (blocks.variable_start, blocks.variables),

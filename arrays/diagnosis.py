@@ -19,7 +19,15 @@ MOST_NAMES = 8
 
 @dataclass(frozen=True, eq=False)
 class SingularSet:
-    """Equations and the unknowns in them; `surplus` scalar equations too many (negative: too few)."""
+    """Equations and the unknowns in them, which are not as many.
+
+    Attributes
+    ----------
+    equations, unknowns : array of int
+        Their numbers in the structure.
+    surplus : int
+        Scalar equations too many; negative: too few.
+    """
 
     equations: Integers
     unknowns: Integers
@@ -28,7 +36,17 @@ class SingularSet:
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """The over-determined and the under-determined parts, each as sets, smallest first."""
+    """What is wrong with a structure; printed, it says so in its names.
+
+    Attributes
+    ----------
+    structure : Structure
+        The structure.
+    over, under : tuple of SingularSet
+        The over-determined and the under-determined parts, smallest first.
+    equation_total, unknown_total : int
+        Scalar equations and unknowns.
+    """
 
     structure: Structure
     over: tuple[SingularSet, ...]
@@ -38,6 +56,7 @@ class Diagnosis:
 
     @property
     def is_regular(self) -> bool:
+        """Whether nothing is wrong."""
         return not self.over and not self.under
 
     def __str__(self) -> str:
@@ -87,7 +106,28 @@ def _more(number: int) -> list[str]:
 
 
 def diagnose(structure: Structure) -> Diagnosis:
-    """Which equations are too many, and which unknowns are not determined."""
+    """Find which equations are too many, and which unknowns are not determined.
+
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+
+    Returns
+    -------
+    Diagnosis
+        The parts that cannot be solved.
+
+    Examples
+    --------
+    >>> from modia_py.arrays import diagnose, make_structure
+    >>> print(diagnose(make_structure([[0], [0]], 2)))
+    2 scalar equations for 2 unknowns, as many as needed, but not independent.
+    Over-determined by 1: 2 equations for only v0:
+        e0
+        e1
+    Under-determined by 1: v1 in no equation.
+    """
     graph, equations, unknowns = potential_graph(structure)
     matching = match(graph)
     over = _sets(matching, matching.unmatched_rows(), equations, unknowns, from_rows=True)

@@ -21,83 +21,17 @@ Integrals below the lowest equations of a block follow their derivatives by chai
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import replace
 
 import numpy as np
 
 from .blt import Blocks
-from .matching import Graph, match, reached
+from .index1_form import Index1Form, Slot, check_index1
+from .matching import reached
 from .structure import NONE, Integers, Structure
-from .tearing import Tearing, assignment_order, check_assignments, tear
+from .tearing import Tearing, assignment_order, tear
 
-
-class Slot(IntEnum):
-    """What a slot of x holds."""
-
-    STATE = 0  # a variable that is differentiated; xdot is its derivative
-    ALGEBRAIC = 1  # a variable; xdot is not used
-    LAMBDA = 2  # the integral of a variable, which is xdot
-    MU = 3  # the integral of a multiplier that is zero in the exact solution
-
-
-@dataclass(frozen=True, eq=False)
-class Index1Form:
-    """Which slot holds what, which equation is which row, and what is assigned locally.
-
-    `value[k]` is the variable in slot k of x, `derivative[k]` the one in slot k of xdot, -1 if there is
-    none; `residual[k]` is the equation that a mu belongs to. Chain row k is `xdot[chain_slot[k]] -
-    chain_variable[k] = 0`. `local_equations[k]` is evaluated for `local_variables[k]`, in this order.
-    `dropped` equations are implied by others.
-    """
-
-    structure: Structure
-    kind: Integers
-    value: Integers
-    derivative: Integers
-    residual: Integers
-    chain_slot: Integers
-    chain_variable: Integers
-    fd: Integers
-    fc: Integers
-    local_equations: Integers
-    local_variables: Integers
-    dropped: Integers
-
-    def slot_size(self) -> Integers:
-        """The number of scalars in each slot of x."""
-        sizes = self.structure.variable_size
-        named = np.where(self.value != NONE, self.value, self.derivative)
-        of_residual = self.structure.equation_size[self.residual]
-        return np.where(self.kind == Slot.MU, of_residual, sizes[named])
-
-    @property
-    def size(self) -> int:
-        """The number of scalars in x."""
-        return int(self.slot_size().sum())
-
-    @property
-    def row_count(self) -> int:
-        sizes = self.structure.equation_size
-        chain = self.structure.variable_size[self.chain_variable].sum()
-        return int(chain + sizes[self.fd].sum() + sizes[self.fc].sum())
-
-    def __str__(self) -> str:
-        counts = np.bincount(self.kind, minlength=len(Slot))
-        slots = ", ".join(f"{counts[slot]} {slot.name.lower()}" for slot in Slot if counts[slot])
-        return (
-            f"x: {self.size} scalars in {len(self.kind)} slots ({slots}); rows: {len(self.chain_slot)} "
-            f"chain, {len(self.fd)} fd, {len(self.fc)} fc; {len(self.local_equations)} local assignments"
-        )
-
-    def slot_name(self, slot: int) -> str:
-        """What a slot of x holds, in the names of the structure."""
-        kind = Slot(int(self.kind[slot]))
-        if kind is Slot.MU:
-            return f"integral(mu of {self.structure.equation_name(int(self.residual[slot]))})"
-        if kind is Slot.LAMBDA:
-            return f"integral({self.structure.variable_name(int(self.derivative[slot]))})"
-        return self.structure.variable_name(int(self.value[slot]))
+__all__ = ["Index1Form", "Slot", "check_index1", "special_index1"]
 
 
 class _Builder:
@@ -140,10 +74,23 @@ def special_index1(
     tearing: bool = True,
     keep: Integers | None = None,
 ) -> Index1Form:
-    """The special index-1 form of a structure that pantelides() has reduced.
+    """Arrange a structure that `pantelides` has reduced as special index-1 form.
 
-    `keep` marks variables that should remain tear variables if possible (those with a start value).
-    Without tearing nothing is assigned locally: the plain form.
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    blocks : Blocks
+        What `blt` has made of its highest equations and variables.
+    tearing : bool
+        Whether variables are assigned where they can be; else everything stays in x: the plain form.
+    keep : array of bool, optional
+        Marks variables that should remain in x if possible (those with a start value).
+
+    Returns
+    -------
+    Index1Form
+        x, rows and local assignments.
     """
     structure = _solvable_within_blocks(structure, blocks, tearing)
     keep = np.zeros(structure.variable_count, bool) if keep is None else keep
@@ -329,72 +276,3 @@ def _finish(builder: _Builder) -> Index1Form:
     )
     assert form.size == form.row_count, f"{form.row_count} rows for {form.size} slots: {form}"
     return form
-
-
-def check_index1(form: Index1Form) -> None:
-    """Every equation has its place, every variable its value, and the counts agree."""
-    structure = form.structure
-    assert form.size == form.row_count
-    placed = np.concatenate([form.fd, form.fc, form.local_equations, form.dropped])
-    assert len(np.unique(placed)) == len(placed), "an equation is used twice"
-    assert len(placed) == structure.equation_count, "an equation is not used"
-    assert (structure.equation_derivative[form.dropped] == NONE).all()
-    known = np.zeros(structure.variable_count, bool)
-    for held in (form.value, form.derivative):
-        held = held[held != NONE]
-        assert not known[held].any(), "a variable has two values"
-        known[held] = True
-    assert not known[form.local_variables].any(), "a variable is assigned and in x"
-    position = np.full(structure.variable_count, NONE)
-    position[form.local_variables] = np.arange(len(form.local_variables))
-    assert (known | (position != NONE)).all(), "a variable has no value"
-    check_assignments(structure, form.local_equations, form.local_variables)
-    follows = structure.variable_derivative[form.value[form.chain_slot]]
-    assert (form.chain_variable == follows).all(), "a chain row ties a variable to another one"
-    integral = structure.integral_of_equation()
-    mu = form.residual[form.kind == Slot.MU]
-    expected = form.fc[integral[form.fc] != NONE]
-    assert (np.sort(mu) == np.sort(expected)).all(), "mu for other constraints than the differentiated ones"
-    _check_rank(form)
-    # fc does not depend on xdot: no highest derivative and no lambda below it
-    moving = np.zeros(structure.variable_count, bool)
-    moving[form.derivative[form.derivative != NONE]] = True
-    for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
-        used = structure.variables_of(equation)
-        moving[variable] = moving[used[used != variable]].any()
-    for equation in form.fc:
-        assert not moving[structure.variables_of(equation)].any(), "a constraint depends on xdot"
-
-
-LARGEST_CHECKED = 2000  # slots; the check below is meant for tests and small models
-
-
-def _check_rank(form: Index1Form) -> None:
-    """[dfd/dxdot; dfc/dx] has full structural rank, seen through the local assignments."""
-    structure, slots = form.structure, len(form.kind)
-    if slots > LARGEST_CHECKED:
-        return
-    by_x = np.zeros((structure.variable_count, slots), bool)
-    by_xdot = np.zeros((structure.variable_count, slots), bool)
-    for table, held in ((by_x, form.value), (by_xdot, form.derivative)):
-        table[held[held != NONE], np.flatnonzero(held != NONE)] = True
-    for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
-        used = structure.variables_of(equation)
-        for table in (by_x, by_xdot):
-            table[variable] = table[used[used != variable]].any(axis=0)
-    rows = [np.arange(slots) == slot for slot in form.chain_slot]
-    sizes = [structure.variable_size[variable] for variable in form.chain_variable]
-    rows += [by_xdot[structure.variables_of(equation)].any(axis=0) for equation in form.fd]
-    rows += [by_x[structure.variables_of(equation)].any(axis=0) for equation in form.fc]
-    # mu reaches the chain rows of the variables that the integral of its constraint contains
-    integral = structure.integral_of_equation()
-    for slot in np.flatnonzero(form.kind == Slot.MU):
-        contained = by_x[structure.variables_of(integral[form.residual[slot]])].any(axis=0)
-        for place, chained in enumerate(form.chain_slot):
-            if contained[chained]:
-                rows[place] = rows[place] | (np.arange(slots) == slot)
-    sizes += list(structure.equation_size[np.concatenate([form.fd, form.fc])])
-    if rows:
-        row, column = np.nonzero(np.stack(rows))
-        matching = match(Graph(row, column, np.array(sizes), form.slot_size()))
-        assert matching.is_complete(), "the matrix of the form is structurally singular"

@@ -17,7 +17,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from .indices import Ints, offsets, ranges
+
 Bools = NDArray[np.bool_]
 Names = Sequence[str] | Callable[[int], str] | None
 
@@ -26,7 +27,26 @@ INT64_SAFE = 2**62  # a sum bounded by this, and its negative, fit into 64 bits
 
 @dataclass(frozen=True)
 class IntegerEquations:
-    """Rows ``sum_j c_ij v_j = 0``. `coefficients` is int64, or object where Python integers are needed."""
+    """Rows ``sum_j c_ij v_j = 0`` with integer coefficients, in compressed form.
+
+    Parameters
+    ----------
+    indptr : array of int
+        Row i has the entries from `indptr[i]` to `indptr[i + 1]`.
+    variables : array of int
+        The variable of each entry.
+    coefficients : array
+        The coefficient of each entry: int64, or object where Python integers are needed.
+    n_variables : int
+        The number of variables.
+
+    Raises
+    ------
+    ValueError
+        If lengths do not fit, or a variable is out of range.
+    TypeError
+        If coefficients are not integers.
+    """
 
     indptr: Ints
     variables: Ints
@@ -49,8 +69,23 @@ class IntegerEquations:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[int, int]], n_variables: int) -> IntegerEquations:
-        """Equations from mappings of variable to coefficient.
+        """Make equations from mappings of variable to coefficient.
 
+        Parameters
+        ----------
+        rows : iterable of mapping of int to int
+            One for each equation.
+        n_variables : int
+            The number of variables.
+
+        Returns
+        -------
+        IntegerEquations
+            The same rows.
+
+        Examples
+        --------
+        >>> from modia_py.arrays import IntegerEquations
         >>> print(IntegerEquations.from_rows([{0: 1, 2: -2}], 3))
         0:  v0 - 2 v2 = 0
         """
@@ -62,22 +97,45 @@ class IntegerEquations:
 
     @property
     def n_rows(self) -> int:
+        """The number of rows."""
         return len(self.indptr) - 1
 
     @property
     def lengths(self) -> Ints:
+        """The number of entries of each row."""
         return np.diff(self.indptr)
 
     @property
     def row_of_entry(self) -> Ints:
+        """The row of each entry."""
         return np.repeat(np.arange(self.n_rows), self.lengths)
 
     def row(self, number: int) -> tuple[Ints, NDArray]:
+        """Give one row.
+
+        Parameters
+        ----------
+        number : int
+            Which.
+
+        Returns
+        -------
+        variables, coefficients : array
+            Of its entries.
+        """
         entries = slice(self.indptr[number], self.indptr[number + 1])
         return self.variables[entries], self.coefficients[entries]
 
     def as_mappings(self) -> list[dict[int, int]]:
-        """The rows as mappings of variable to Python integer. Repeated variables must be summed before."""
+        """Give the rows as mappings of variable to Python integer.
+
+        Repeated variables must be summed before.
+
+        Returns
+        -------
+        list of dict of int to int
+            One for each row.
+        """
         variables, coefficients = self.variables.tolist(), self.coefficients.tolist()
         bounds = self.indptr.tolist()
         return [
@@ -86,16 +144,38 @@ class IntegerEquations:
         ]
 
     def select(self, rows: NDArray) -> IntegerEquations:
-        """The chosen rows: numbers in the order wanted, or a mask."""
+        """Choose rows.
+
+        Parameters
+        ----------
+        rows : array
+            Numbers in the order wanted, or a mask.
+
+        Returns
+        -------
+        IntegerEquations
+            Those rows.
+        """
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
         lengths = self.lengths[rows]
-        indptr = offsets(lengths)
-        entries = np.repeat(self.indptr[rows] - indptr[:-1], lengths) + np.arange(indptr[-1])
+        entries = ranges(self.indptr[rows], lengths)
         return IntegerEquations(
-            indptr, self.variables[entries], self.coefficients[entries], self.n_variables
+            offsets(lengths), self.variables[entries], self.coefficients[entries], self.n_variables
         )
 
     def without_entries(self, drop: Bools) -> IntegerEquations:
+        """Leave out entries.
+
+        Parameters
+        ----------
+        drop : array of bool
+            Which entries.
+
+        Returns
+        -------
+        IntegerEquations
+            As many rows, some of them shorter.
+        """
         keep = ~drop
         before = offsets(keep)
         return IntegerEquations(
@@ -103,7 +183,13 @@ class IntegerEquations:
         )
 
     def normalized(self) -> IntegerEquations:
-        """Repeated variables summed, zero coefficients dropped, rows divided by their common divisor."""
+        """Sum repeated variables, drop zero coefficients, divide rows by their common divisor.
+
+        Returns
+        -------
+        IntegerEquations
+            Equivalent rows.
+        """
         return self._summed()._divided()
 
     def _summed(self) -> IntegerEquations:
@@ -130,7 +216,20 @@ class IntegerEquations:
         return IntegerEquations(self.indptr, self.variables, coefficients, self.n_variables)
 
     def text(self, number: int, names: Names = None) -> str:
-        """One row as an equation a person can read."""
+        """Write one row as an equation a person can read.
+
+        Parameters
+        ----------
+        number : int
+            Which.
+        names : sequence of str or callable, optional
+            Of the variables; v0, v1, ... if not given.
+
+        Returns
+        -------
+        str
+            Such as "p.v - n.v - 2 u = 0".
+        """
         return equation_text(*self.row(number), names)
 
     def __str__(self) -> str:
@@ -145,11 +244,6 @@ def stacked(upper: IntegerEquations, lower: IntegerEquations) -> IntegerEquation
         np.concatenate((upper.coefficients, lower.coefficients)),
         upper.n_variables,
     )
-
-
-def offsets(lengths: NDArray) -> Ints:
-    """Where each piece starts when pieces of these lengths follow each other, and where the last ends."""
-    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def exact_integers(values: NDArray) -> NDArray:

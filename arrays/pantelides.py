@@ -20,17 +20,33 @@ from .structure import NONE, Integers, Structure, extend
 
 
 @dataclass(frozen=True, eq=False)
-class Reduction:
+class IndexReduction:
     """A structure with all the derivatives it needs, and the matching of its highest ones.
 
-    `flow[k]` belongs to entry k of `structure.variables`.
+    Attributes
+    ----------
+    structure : Structure
+        The given one, with derivatives of variables and equations added at the end.
+    flow : array of int
+        For entry k of `structure.variables`, how many elements are matched there.
     """
 
     structure: Structure
     flow: Integers
 
     def differentiations(self, count: int) -> Integers:
-        """How often each of the first `count` equations was differentiated."""
+        """Count how often equations were differentiated.
+
+        Parameters
+        ----------
+        count : int
+            How many equations, from the first.
+
+        Returns
+        -------
+        array of int
+            For each of them.
+        """
         order = np.zeros(self.structure.equation_count, np.int64)
         integral = self.structure.integral_of_equation()
         level, times = self.structure.highest_equations(), 0
@@ -84,10 +100,42 @@ def is_solvable_by_differentiation(structure: Structure) -> bool:
     return match(potential_graph(structure)[0]).is_complete()
 
 
-def pantelides(structure: Structure) -> Reduction:
+def pantelides(structure: Structure) -> IndexReduction:
     """Differentiate until the equations of highest order can be matched with the highest derivatives.
 
-    Raises ValueError for a structure where that never happens: `diagnose` tells why.
+    The algorithm of C. C. Pantelides (1988), on arrays.
+
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+
+    Returns
+    -------
+    Reduction
+        The structure with all derivatives, and a matching.
+
+    Raises
+    ------
+    ValueError
+        If no number of differentiations determines the structure: `diagnose` tells why.
+
+    Examples
+    --------
+    A pendulum in Cartesian coordinates: the length is differentiated twice.
+
+    >>> from modia_py.arrays import make_structure, pantelides
+    >>> pendulum = make_structure(  # der(x) == v, der(v) == g - f*x, x @ x == 1
+    ...     [[3, 1], [4, 2, 0], [0]],
+    ...     5,
+    ...     variable_derivative=[3, 4, -1, -1, -1],
+    ...     equation_size=[2, 2, 1],
+    ...     variable_size=[2, 2, 1, 2, 2],
+    ...     solvable=[[3, 1], [4], []],
+    ...     variable_names=["x", "v", "f", "der(x)", "der(v)"],
+    ... )
+    >>> pantelides(pendulum).differentiations(3).tolist()
+    [1, 0, 2]
     """
     if not is_solvable_by_differentiation(structure):
         raise ValueError("the structure is singular: no number of differentiations determines it")
@@ -98,7 +146,7 @@ def pantelides(structure: Structure) -> Reduction:
         matching = match(graph, flow[entries])
         flow[entries] = matching.flow
         if matching.is_complete():
-            return Reduction(structure, flow)
+            return IndexReduction(structure, flow)
         rows, columns = reached_from_rows(matching, matching.unmatched_rows())
         structure, flow = _differentiate(structure, flow, equations[rows], variables[columns])
 

@@ -22,10 +22,25 @@ def incidence_picture(
     axes: Any = None,
     title: str = "",
 ) -> Any:
-    """Which variable occurs in which equation; filled where the equation can be solved for it.
+    """Draw which variable occurs in which equation; filled where the equation can be solved for it.
 
-    With blocks, rows and columns are in their order, and each block is framed. Draws on matplotlib axes,
-    made if not given, and returns them.
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    equations, variables : array of int, optional
+        Rows and columns in this order; all if not given.
+    blocks : Blocks, optional
+        Rows and columns are in their order instead, and each block is framed.
+    axes : matplotlib.axes.Axes, optional
+        Where to draw; made if not given.
+    title : str
+        Above the picture.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Those drawn on.
     """
     import matplotlib.pyplot as plt
     from matplotlib.collections import PatchCollection

@@ -19,15 +19,31 @@ from .structure import NONE, Integers, Structure
 
 @dataclass(frozen=True, eq=False)
 class Simplified:
-    """A smaller structure, and where its nodes come from."""
+    """A smaller structure, and where its nodes come from.
+
+    Attributes
+    ----------
+    structure : Structure
+        Without redundant equations, aliases and zeros.
+    equations, variables : array of int
+        Which of the original ones the remaining ones are.
+    found : Singularities
+        What was found in the integer-linear equations.
+    original : Structure
+        As it was given.
+    rows : array of int
+        The equations of the integer-linear rows.
+    hidden_count : int
+        Constraints among potential states that no single equation showed.
+    """
 
     structure: Structure
     equations: Integers
     variables: Integers
     found: Singularities
     original: Structure
-    rows: Integers  # the equations of the integer-linear rows
-    hidden_count: int  # constraints among potential states that no single equation showed
+    rows: Integers
+    hidden_count: int
 
     @property
     def redundant_equations(self) -> Integers:
@@ -35,14 +51,33 @@ class Simplified:
         return self.rows[self.found.redundant]
 
     def marks(self, mask: Integers) -> Integers:
-        """Marks of original variables for the remaining ones; an alias hands its mark on."""
+        """Hand marks of original variables on to the remaining ones.
+
+        An alias gives its mark to its representative.
+
+        Parameters
+        ----------
+        mask : array of bool
+            Marks of the original variables.
+
+        Returns
+        -------
+        array of bool
+            Marks of the remaining variables.
+        """
         mask = mask.copy()
         aliases = self.found.aliases
         mask[self.found.alias_of[aliases[mask[aliases]]]] = True
         return mask[self.variables]
 
     def warnings(self) -> list[str]:
-        """What a user has to know, in the user's names."""
+        """Say what a user has to know, in the user's names.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
         return self.found.warnings(self.original.variable_name)
 
     def __str__(self) -> str:
@@ -55,7 +90,22 @@ class Simplified:
 
 
 def simplify_structure(structure: Structure, integers: IntegerEquations, rows: Integers) -> Simplified:
-    """Remove singularities; `rows[k]` is the equation that integer-linear row k belongs to."""
+    """Remove singularities from a structure.
+
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    integers : IntegerEquations
+        Those of its equations that are linear with integer coefficients.
+    rows : array of int
+        `rows[k]` is the equation that row k of `integers` belongs to.
+
+    Returns
+    -------
+    Simplified
+        The smaller structure, and what was found.
+    """
     moving = structure.variable_derivative != NONE
     keeps_identity = moving | (structure.integral_of_variable() != NONE)
     is_integer = np.zeros(structure.equation_count, bool)

@@ -47,11 +47,31 @@ def remove_singularities(
 ) -> Singularities:
     """Find redundant rows, arbitrary and zero variables, aliases and hidden constraints.
 
-    differentiated: per variable, does it have a derivative (a potential state)?
-    elsewhere: per variable, does it, or its derivative, occur in equations outside this set?
+    Parameters
+    ----------
+    equations : IntegerEquations
+        The integer-linear equations of a model.
+    differentiated : array of bool
+        For each variable, does it have a derivative (a potential state)?
+    elsewhere : array of bool
+        For each variable, does it, or its derivative, occur in equations outside this set?
 
+    Returns
+    -------
+    Singularities
+        What was found, and the equations that remain.
+
+    Raises
+    ------
+    ValueError
+        If a mask is not as long as there are variables.
+
+    Examples
+    --------
     Parallel capacitors with voltages x1, x2 and potentials p, n, nothing else, no ground:
 
+    >>> import numpy as np
+    >>> from modia_py.arrays import IntegerEquations, remove_singularities
     >>> rows = [{0: 1, 2: -1, 3: 1}, {1: 1, 2: -1, 3: 1}]  # x1 = p - n,  x2 = p - n
     >>> equations = IntegerEquations.from_rows(rows, n_variables=4)
     >>> states = np.array([True, True, False, False])

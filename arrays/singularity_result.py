@@ -18,26 +18,50 @@ LISTED = 8  # how many of a kind a report names
 class Singularities:
     """What was found in integer-linear equations, and the equivalent equations that remain.
 
-    Every row is one of: redundant; used up to determine a zero or an alias (`determined_by`); replaced by
-    a hidden constraint; remaining. Every variable is at most one of: arbitrary, zero, alias.
+    Every row is one of: redundant; used up to determine a zero or an alias; replaced by a hidden
+    constraint; remaining. Every variable is at most one of: arbitrary, zero, alias.
+
+    Attributes
+    ----------
+    n_rows, n_variables : int
+        Of the given equations.
+    ranks : tuple of int
+        r1, r2, r3: see `singularities`.
+    redundant : array of int
+        Rows that follow from the others.
+    arbitrary : array of int
+        Variables that nothing determines: set to zero.
+    zero : array of int
+        Variables that are zero then.
+    alias_of : array of int
+        For each variable its representative, which is no alias and not zero; or -1.
+    alias_sign : array of int
+        variable = sign * representative.
+    determined_by : array of int
+        For each zero or alias the row that was used up for it; else -1.
+    hidden_rows, hidden : array of int, IntegerEquations
+        Rows that are replaced, and the constraints among potential states that replace them.
+    remaining_rows, remaining : array of int, IntegerEquations
+        The other rows, and what they are with zeros and aliases substituted.
     """
 
     n_rows: int
     n_variables: int
     ranks: tuple[int, int, int]
-    redundant: Ints  # rows that follow from the others
-    arbitrary: Ints  # variables that nothing determines: set to zero
-    zero: Ints  # variables that are zero then
-    alias_of: Ints  # per variable its representative, which is no alias and not zero; or -1
-    alias_sign: Ints  # variable = sign * representative
-    determined_by: Ints  # per zero or alias the row that was used up for it; else -1
-    hidden_rows: Ints  # rows replaced ...
-    hidden: IntegerEquations  # ... by these constraints among potential states
-    remaining_rows: Ints  # the other rows ...
-    remaining: IntegerEquations  # ... with zeros and aliases substituted
+    redundant: Ints
+    arbitrary: Ints
+    zero: Ints
+    alias_of: Ints
+    alias_sign: Ints
+    determined_by: Ints
+    hidden_rows: Ints
+    hidden: IntegerEquations
+    remaining_rows: Ints
+    remaining: IntegerEquations
 
     @property
     def aliases(self) -> Ints:
+        """The variables that are aliases of others."""
         return np.flatnonzero(self.alias_of >= 0)
 
     @property
@@ -50,7 +74,18 @@ class Singularities:
         return len(self.arbitrary) - len(self.redundant)
 
     def warnings(self, names: Names = None) -> list[str]:
-        """One sentence for every arbitrary variable, and one if equations and variables do not balance."""
+        """Say what a user has to know.
+
+        Parameters
+        ----------
+        names : sequence of str or callable, optional
+            Of the variables; v0, v1, ... if not given.
+
+        Returns
+        -------
+        list of str
+            One sentence for every arbitrary variable, and one if equations and variables do not balance.
+        """
         texts = [
             f"{name_of(variable, names)} was set to zero: nothing determines it; is a ground missing?"
             for variable in self.arbitrary.tolist()
@@ -73,7 +108,18 @@ class Singularities:
         )
 
     def report(self, names: Names = None) -> str:
-        """Counts of everything, and the first few of each kind by name."""
+        """Count everything, and name the first few of each kind.
+
+        Parameters
+        ----------
+        names : sequence of str or callable, optional
+            Of the variables; v0, v1, ... if not given.
+
+        Returns
+        -------
+        str
+            Several lines.
+        """
 
         def listed(title: str, texts: list[str], total: int) -> list[str]:
             more = [f"    ... and {total - LISTED} more"] if total > LISTED else []
@@ -115,7 +161,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def check_singularities(found: Singularities, states: Bools) -> None:
-    """The model stays balanced: raise AssertionError if a row or a variable is lost or counted twice.
+    """Check that the model stays balanced: no row or variable is lost or counted twice.
 
     Each row is redundant, or used up for exactly one zero or alias, or hidden, or remaining:
 
@@ -123,6 +169,18 @@ def check_singularities(found: Singularities, states: Bools) -> None:
 
     so rows and unknowns disappear in pairs, except for redundant rows and arbitrary variables, and
     (equations - unknowns) of the whole model changes by exactly arbitrary - redundant (`imbalance`).
+
+    Parameters
+    ----------
+    found : Singularities
+        What `remove_singularities` has returned.
+    states : array of bool
+        Which variables are potential states.
+
+    Raises
+    ------
+    AssertionError
+        If something is wrong.
     """
 
     def claim(holds: bool | np.bool_, text: str) -> None:

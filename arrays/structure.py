@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from .indices import ranges, starts_of
+
 Integers = np.ndarray
 Naming = Callable[[int], str] | Sequence[str] | None
 NONE = -1
@@ -27,8 +29,22 @@ NONE = -1
 class Structure:
     """Array equations and variables, incidence, derivative links, and what may be solved for what.
 
-    `variables[start[e]:start[e + 1]]` are the variables of equation e; `solvable`, in the same places,
-    tells whether the equation can be solved for the variable without dividing by what may vanish.
+    `variables[start[e]:start[e + 1]]` are the variables of equation e. `make_structure` makes one from
+    lists.
+
+    Attributes
+    ----------
+    equation_size, variable_size : array of int
+        The number of elements of each.
+    start, variables : array of int
+        Incidence in compressed form.
+    solvable : array of bool
+        In the places of `variables`: whether the equation can be solved for the variable without dividing
+        by what may vanish.
+    variable_derivative, equation_derivative : array of int
+        The variable, or equation, that is the derivative of this one; -1 if there is none.
+    equation_names, variable_names : sequence of str or callable, optional
+        For messages; e0, e1, ... and v0, v1, ... if not given.
     """
 
     equation_size: Integers
@@ -36,32 +52,64 @@ class Structure:
     start: Integers
     variables: Integers
     solvable: Integers
-    variable_derivative: Integers  # A: the variable that is the derivative of this one
-    equation_derivative: Integers  # B: the equation that is the derivative of this one
+    variable_derivative: Integers
+    equation_derivative: Integers
     equation_names: Naming = None
     variable_names: Naming = None
 
     @property
     def equation_count(self) -> int:
+        """The number of array equations."""
         return len(self.equation_size)
 
     @property
     def variable_count(self) -> int:
+        """The number of array variables, derivatives included."""
         return len(self.variable_size)
 
     def variables_of(self, equation: int) -> Integers:
+        """Give the variables of an equation.
+
+        Parameters
+        ----------
+        equation : int
+            Its number.
+
+        Returns
+        -------
+        array of int
+            Their numbers.
+        """
         return self.variables[self.start[equation] : self.start[equation + 1]]
 
     def equation_of_entry(self) -> Integers:
-        """The equation of each entry of `variables`."""
+        """Give the equation of each entry of `variables`.
+
+        Returns
+        -------
+        array of int
+            As long as `variables`.
+        """
         return np.repeat(np.arange(self.equation_count), np.diff(self.start))
 
     def integral_of_variable(self) -> Integers:
-        """For each variable the one it is the derivative of."""
+        """Give, for each variable, the one it is the derivative of.
+
+        Returns
+        -------
+        array of int
+            -1 where there is none.
+        """
         return self._integrals[0]
 
     def integral_of_equation(self) -> Integers:
-        """For each equation the one it is the derivative of."""
+        """Give, for each equation, the one it is the derivative of.
+
+        Returns
+        -------
+        array of int
+            -1 where there is none.
+        """
         return self._integrals[1]
 
     @functools.cached_property
@@ -69,18 +117,53 @@ class Structure:
         return _inverse(self.variable_derivative), _inverse(self.equation_derivative)
 
     def highest_variables(self) -> Integers:
-        """Variables without a derivative."""
+        """Find the variables without a derivative.
+
+        Returns
+        -------
+        array of int
+            Their numbers.
+        """
         return np.flatnonzero(self.variable_derivative == NONE)
 
     def highest_equations(self) -> Integers:
-        """Equations that were not differentiated."""
+        """Find the equations that were not differentiated.
+
+        Returns
+        -------
+        array of int
+            Their numbers.
+        """
         return np.flatnonzero(self.equation_derivative == NONE)
 
     def variable_name(self, variable: int) -> str:
-        """The name, with `der` around it for variables that passes have added."""
+        """Name a variable, with `der` around it if a pass has added it.
+
+        Parameters
+        ----------
+        variable : int
+            Its number.
+
+        Returns
+        -------
+        str
+            Such as "x" or "der2(x)".
+        """
         return _name(variable, self.variable_names, self.integral_of_variable(), "v")
 
     def equation_name(self, equation: int) -> str:
+        """Name an equation, with `der` around it if a pass has added it.
+
+        Parameters
+        ----------
+        equation : int
+            Its number.
+
+        Returns
+        -------
+        str
+            Such as "e3" or "der(e3)".
+        """
         return _name(equation, self.equation_names, self.integral_of_equation(), "e")
 
     def __str__(self) -> str:
@@ -123,10 +206,36 @@ def make_structure(
     equation_names: Naming = None,
     variable_names: Naming = None,
 ) -> Structure:
-    """A structure from lists, 0-based: `incidence[e]` are the variables of equation e.
+    """Make a structure from lists, all numbers from 0.
 
-    >>> str(make_structure([[0, 1], [1]], 2))
-    '2 array equations (2 scalar), 2 array variables (2 scalar), 3 entries'
+    Parameters
+    ----------
+    incidence : sequence of iterables of int
+        `incidence[e]` are the variables of equation e. A derivative is a variable of its own.
+    variable_count : int
+        The number of variables, derivatives included.
+    variable_derivative : sequence of int, optional
+        For each variable the one that is its derivative, -1 for none; all -1 if not given.
+    equation_derivative : sequence of int, optional
+        The same for equations.
+    equation_size, variable_size : int or sequence of int
+        The number of elements: of all, or of each.
+    solvable : sequence of iterables of int, or bool
+        For each equation the variables it can be solved for without dividing by what may vanish; or for
+        all.
+    equation_names, variable_names : sequence of str or callable, optional
+        For messages.
+
+    Returns
+    -------
+    Structure
+        What all passes work on.
+
+    Examples
+    --------
+    >>> from modia_py.arrays import make_structure
+    >>> print(make_structure([[0, 1], [1]], 2))
+    2 array equations (2 scalar), 2 array variables (2 scalar), 3 entries
     """
     rows = [np.fromiter(row, np.int64) for row in incidence]
     start = np.cumsum([0] + [len(row) for row in rows])
@@ -196,16 +305,35 @@ def extend(
 def _entries_of(structure: Structure, equations: Integers) -> Integers:
     """The places in `variables` that belong to these equations, one equation after the other."""
     counts = np.diff(structure.start)[equations]
-    first = np.repeat(structure.start[equations] - np.cumsum(counts) + counts, counts)
-    return first + np.arange(counts.sum())
+    return ranges(structure.start[equations], counts)
 
 
 def scalarize(structure: Structure) -> tuple[Structure, Integers, Integers]:
-    """The structure with all elements written out, and the array node of each scalar node."""
+    """Write all elements out: the reference for passes that count with sizes.
+
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+
+    Returns
+    -------
+    scalar : Structure
+        With one node for each element.
+    equation_of, variable_of : array of int
+        The array node of each scalar node.
+
+    Examples
+    --------
+    >>> from modia_py.arrays import make_structure, scalarize
+    >>> scalar, equation_of, _ = scalarize(make_structure([[0]], 1, equation_size=3, variable_size=3))
+    >>> scalar.equation_count, equation_of.tolist()
+    (3, [0, 0, 0])
+    """
     equation_of = np.repeat(np.arange(structure.equation_count), structure.equation_size)
     variable_of = np.repeat(np.arange(structure.variable_count), structure.variable_size)
-    first_equation = np.cumsum(structure.equation_size) - structure.equation_size
-    first_variable = np.cumsum(structure.variable_size) - structure.variable_size
+    first_equation = starts_of(structure.equation_size)
+    first_variable = starts_of(structure.variable_size)
     rows = [
         np.concatenate(
             [first_variable[v] + np.arange(structure.variable_size[v]) for v in structure.variables_of(e)]

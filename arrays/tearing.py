@@ -18,7 +18,15 @@ from .structure import NONE, Integers, Structure
 
 @dataclass(frozen=True, eq=False)
 class Tearing:
-    """`equations[k]` is solved for `variables[k]`, in this order; the rest is left over."""
+    """Which equations are solved for which variables, and what is left over.
+
+    Attributes
+    ----------
+    equations, variables : array of int
+        `equations[k]` is solved for `variables[k]`, in this order.
+    residuals, tears : array of int
+        The equations and variables that are left over.
+    """
 
     equations: Integers
     variables: Integers
@@ -39,8 +47,36 @@ def tear(
 ) -> Tearing:
     """Tear equations for the variables of all groups.
 
-    `fixed_equations[k]` is already solved for `fixed_variables[k]`; these pairs must be acyclic, and are
-    part of the result.
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    equations : array of int
+        Those to be torn, in the order in which they are tried.
+    groups : list of array of int
+        The variables; the last group keeps its variables as tear variables if it can.
+    fixed_equations, fixed_variables : array of int, optional
+        `fixed_equations[k]` is already solved for `fixed_variables[k]`; these pairs must be acyclic, and
+        are part of the result.
+
+    Returns
+    -------
+    Tearing
+        Assignments in an order in which they can be evaluated, residuals and tear variables.
+
+    Raises
+    ------
+    ValueError
+        If the fixed pairs depend on each other in a cycle.
+
+    Examples
+    --------
+    Two equations of two unknowns: one is assigned, the other is a residual.
+
+    >>> import numpy as np
+    >>> from modia_py.arrays import make_structure, tear
+    >>> print(tear(make_structure([[0, 1], [0, 1]], 2, solvable=True), np.arange(2), [np.arange(2)]))
+    1 assigned, 1 residuals, 1 tear variables
     """
     none = np.zeros(0, np.int64)
     fixed_equations = none if fixed_equations is None else fixed_equations
@@ -86,9 +122,21 @@ def check_tearing(
     equations_given: Integers | None = None,
     variables_given: Integers | None = None,
 ) -> None:
-    """Pairs fit and are solvable, each assignment uses only what is known before it, nothing is left out.
+    """Check that pairs fit and are solvable, that assignments are in order, and that nothing is left out.
 
-    The last is checked against what was given to be torn, where that is known.
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    tearing : Tearing
+        What `tear` has returned.
+    equations_given, variables_given : array of int, optional
+        What was to be torn, to check that nothing is left out.
+
+    Raises
+    ------
+    AssertionError
+        If something is wrong.
     """
     equations, variables = tearing.equations, tearing.variables
     row, may_solve = structure.equation_of_entry(), structure.solvable.astype(bool)

@@ -10,14 +10,22 @@ from .blt import Blocks, blt, check_blt
 from .diagnosis import Diagnosis, diagnose
 from .index1 import Index1Form, check_index1, special_index1
 from .integer_equations import IntegerEquations
-from .pantelides import Reduction, is_solvable_by_differentiation, pantelides
+from .pantelides import IndexReduction, is_solvable_by_differentiation, pantelides
 from .simplify import Simplified, simplify_structure
 from .stages import index1_with_few_stages
 from .structure import NONE, Integers, Structure, extend_mask
 
 
 class SingularStructure(ValueError):
-    """A structure that cannot be solved; `diagnosis` says why, and so does the text."""
+    """A structure that cannot be solved; `diagnosis` says why, and so does the text.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        Which parts cannot be solved.
+    simplified : Simplified, optional
+        If that shows only after singularities were removed: what was left out.
+    """
 
     def __init__(self, diagnosis: Diagnosis, simplified: Simplified | None = None):
         texts = [str(diagnosis)]
@@ -31,10 +39,22 @@ class SingularStructure(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Transformation:
-    """The result of every pass."""
+    """The result of every pass.
+
+    Attributes
+    ----------
+    simplified : Simplified
+        After the removal of singularities.
+    reduction : Reduction
+        After index reduction.
+    blocks : Blocks
+        In the order in which they are solved.
+    form : Index1Form
+        The special index-1 form.
+    """
 
     simplified: Simplified
-    reduction: Reduction
+    reduction: IndexReduction
     blocks: Blocks
     form: Index1Form
 
@@ -44,17 +64,46 @@ class Transformation:
         return self.reduction.structure
 
     def block_names(self, most: int | None = None) -> list[list[str]]:
-        """The variables of each block, by name, in the order in which blocks are solved."""
+        """Name the variables of each block, in the order in which blocks are solved.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many blocks; all if not given.
+
+        Returns
+        -------
+        list of list of str
+            One list for each block.
+        """
         return [
             [self.structure.variable_name(int(v)) for v in self.blocks.variables_of(block)]
             for block in range(len(self.blocks) if most is None else min(most, len(self.blocks)))
         ]
 
     def slot_names(self) -> list[str]:
+        """Name what the slots of x hold.
+
+        Returns
+        -------
+        list of str
+            Such as "s" or "integral(f)".
+        """
         return [self.form.slot_name(slot) for slot in range(len(self.form.kind))]
 
     def report(self, most: int = 20) -> str:
-        """What every pass did, on a screen."""
+        """Tell what every pass did.
+
+        Parameters
+        ----------
+        most : int
+            Blocks and slots that are listed.
+
+        Returns
+        -------
+        str
+            A screen of text.
+        """
         lines = [f"given: {self.simplified.original}", f"singularities: {self.simplified}"]
         lines += [f"  warning: {text}" for text in self.simplified.warnings()]
         lines += [f"index reduction: {self.reduction}", f"sorting: {self.blocks}"]
@@ -82,9 +131,47 @@ def transform(
 ) -> Transformation:
     """Remove singularities, reduce the index, sort, tear, and arrange as special index-1 form.
 
-    `keep` marks variables that should stay in x if possible. `tearing` is True, False, or "auto": torn, but
-    without long chains of assignments. Raises SingularStructure where the equations cannot determine the
-    variables.
+    Parameters
+    ----------
+    structure : Structure
+        Who occurs where, at which derivative order.
+    integers : IntegerEquations, optional
+        Those of its equations that are linear with integer coefficients.
+    integer_rows : array of int, optional
+        `integer_rows[k]` is the equation that row k of `integers` belongs to.
+    keep : array of bool, optional
+        Marks variables that should stay in x if possible.
+    tearing : bool or "auto"
+        Whether variables are assigned where they can be. "auto": without long chains of assignments.
+    check : bool
+        Validate blocks and form; slower.
+
+    Returns
+    -------
+    Transformation
+        The result of every pass.
+
+    Raises
+    ------
+    SingularStructure
+        If the equations cannot determine the variables.
+
+    Examples
+    --------
+    A pendulum in Cartesian coordinates, of index 3.
+
+    >>> from modia_py.arrays import make_structure, transform
+    >>> pendulum = make_structure(  # der(x) == v, der(v) == g - f*x, x @ x == 1
+    ...     [[3, 1], [4, 2, 0], [0]],
+    ...     5,
+    ...     variable_derivative=[3, 4, -1, -1, -1],
+    ...     equation_size=[2, 2, 1],
+    ...     variable_size=[2, 2, 1, 2, 2],
+    ...     solvable=[[3, 1], [4], []],
+    ...     variable_names=["x", "v", "f", "der(x)", "der(v)"],
+    ... )
+    >>> transform(pendulum).slot_names()
+    ['x', 'v', 'integral(mu of der(e2))', 'integral(f)']
     """
     if integers is None or integer_rows is None:
         integers = IntegerEquations.from_rows([], structure.variable_count)

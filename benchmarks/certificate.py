@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-import modia_py.compiled_model as compiled_model
+import modia_py.simulation.translated_model as translated_model
 from modia_py import Model, Par, Var, connect, der, translate
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Ground, Resistor
 from modia_py.models.examples import HeatRod
@@ -74,7 +74,7 @@ CASES = {
 
 def timed(name: str, seconds: dict[str, float]) -> None:
     """Let a stage of the simulation add its time to the table."""
-    stage = getattr(compiled_model, name)
+    stage = getattr(translated_model, name)
 
     def measured(*arguments: Any, **options: Any) -> Any:
         began = clock.perf_counter()
@@ -82,7 +82,7 @@ def timed(name: str, seconds: dict[str, float]) -> None:
         seconds[name] += clock.perf_counter() - began
         return found
 
-    setattr(compiled_model, name, measured)
+    setattr(translated_model, name, measured)
 
 
 def measure(key: str) -> None:

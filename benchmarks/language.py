@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from modia_py import elaborate, lower
+from modia_py import elaborate, flat_residual
 from modia_py.models.examples import Ladder
 from tests.helpers import count_operations
 from tests.test_lower import Separate
@@ -54,7 +54,7 @@ def main() -> None:
     ladders = {}
     for n in (100, 10_000, 100_000):
         spent, flat = seconds(lambda n=n: elaborate(Ladder(n)))
-        lowering, lowered = seconds(lambda flat=flat: lower(flat))
+        lowering, lowered = seconds(lambda flat=flat: flat_residual(flat))
         ladders[n] = (flat.size, spent, lowering, operations(lowered), lowered)
     compiled = {n: min(compile_time(ladders[n][-1]) for _ in range(ROUNDS)) for n in ladders}
     for n, (size, spent, lowering, count, _) in ladders.items():
@@ -65,7 +65,7 @@ def main() -> None:
     for in_series in (True, False):
         for n in (10, 1000):
             spent, flat = seconds(lambda n=n, s=in_series: elaborate(Separate(n, s)))
-            lowering, lowered = seconds(lambda flat=flat: lower(flat))
+            lowering, lowered = seconds(lambda flat=flat: flat_residual(flat))
             name = "series" if in_series else "parallel"
             print(f"{n:>6} in {name:<9} {spent:>16.3f} s {lowering:>13.3f} s {operations(lowered):>8}")
 

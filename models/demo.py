@@ -57,6 +57,7 @@ def main(plot_file: str = "demo.png") -> None:
 
 
 def write_plot(mass: Result, rod: Result, pendulum: Result, plot_file: str) -> None:
+    """Draw the three results on one page."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -36,6 +36,8 @@ class TwoPin(Model):
 
 
 class Resistor(TwoPin):
+    """Ohm's law: R i = u."""
+
     R = Par(1.0, unit="Ohm", doc="resistance")
 
     def equations(self) -> Any:
@@ -43,6 +45,8 @@ class Resistor(TwoPin):
 
 
 class Capacitor(TwoPin):
+    """C der(u) = i. Its start value is that of `u`: `Capacitor(C=1e-3, u=5.0)`."""
+
     C = Par(1.0, nonzero=True, unit="F", doc="capacitance")
 
     def equations(self) -> Any:
@@ -50,6 +54,8 @@ class Capacitor(TwoPin):
 
 
 class Inductor(TwoPin):
+    """L der(i) = u. Its start value is that of `i`: `Inductor(L=0.1, i=2.0)`."""
+
     L = Par(1.0, nonzero=True, unit="H", doc="inductance")
 
     def equations(self) -> Any:
@@ -57,6 +63,8 @@ class Inductor(TwoPin):
 
 
 class ConstantVoltage(TwoPin):
+    """An ideal source: u = V, whatever the current."""
+
     V = Par(1.0, unit="V", doc="source voltage")
 
     def equations(self) -> Any:

@@ -54,7 +54,15 @@ class Pendulum(Model):
 
 
 class HeatRod(Model):
-    """A rod of n cells, heated at its left end for ten seconds."""
+    """A rod of n cells, heated at its left end for ten seconds.
+
+    Parameters
+    ----------
+    n : int
+        The number of cells.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
 
     C = Par(0.5, nonzero=True, unit="J/K", doc="heat capacity of a cell")
     G = Par(20.0, unit="W/K", doc="conductance between cells")
@@ -77,7 +85,15 @@ class HeatRod(Model):
 
 
 class Ladder(Model):
-    """n sections of a resistor in series and a capacitor to ground, behind a constant voltage."""
+    """n sections of a resistor in series and a capacitor to ground, behind a constant voltage.
+
+    Parameters
+    ----------
+    n : int
+        The number of sections.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
 
     def __init__(self, n: int = 100, **changes: Any):
         super().__init__(**changes)
@@ -93,3 +109,13 @@ class Ladder(Model):
             connect(self.r.n, self.c.p),
             connect(self.c.n, self.source.n, self.ground.p),
         ]
+
+
+class Decay(Model):
+    """The smallest model: x = x(0) exp(-k t)."""
+
+    k = Par(1.0, unit="1/s", doc="rate")
+    x = Var(init=1.0, doc="what is left")
+
+    def equations(self) -> Any:
+        return [der(self.x) == -self.k * self.x]

@@ -65,7 +65,12 @@ class DoublePendulum(Model):
 class Bar(Model):
     """A slender rigid bar that moves in the plane, with a joint at each of its ends a and b.
 
-    `near` is the angle near which a mechanism is put together, where it can be in several ways.
+    Parameters
+    ----------
+    near : float
+        The angle, in rad, near which a mechanism is put together, where it can be in several ways.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
     """
 
     m = Par(1.0, nonzero=True, unit="kg", doc="mass")

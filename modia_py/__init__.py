@@ -23,7 +23,7 @@ from .language.elaborate import elaborate  # noqa: E402
 from .language.flat_model import FlatModel  # noqa: E402
 from .language.model import Connector, Model  # noqa: E402
 from .language.symbols import Flow, Input, Par, Var, time  # noqa: E402
-from .lowering.flat_residual import LoweredModel, lower  # noqa: E402
+from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
 from .results.result import Result  # noqa: E402
 from .simulate import simulate  # noqa: E402
 from .translate import translate  # noqa: E402
@@ -34,9 +34,9 @@ __all__ = [
     "CompiledModel",
     "Connector",
     "FlatModel",
+    "FlatResidual",
     "Flow",
     "Input",
-    "LoweredModel",
     "Model",
     "ModelError",
     "ModelWarning",
@@ -50,8 +50,8 @@ __all__ = [
     "connect",
     "der",
     "elaborate",
+    "flat_residual",
     "function",
-    "lower",
     "simulate",
     "time",
     "translate",

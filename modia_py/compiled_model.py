@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,65 +13,58 @@ from .inspection.report import report_text
 from .inspection.structure_plot import structure_figure
 from .inspection.transformed_equations import equations_text
 from .interruptions import Interruptible, check_process
-from .language.flat_model import FlatModel
-from .language.function_renewal import functions_of, with_current_functions
-from .lowering.parameters import ParameterValues
 from .program.program import Arguments, Program
-from .program.run_plan import make_plan
-from .program.signals import Signals, make_signals
-from .program.translation import Translation
+from .program.signals import make_signals
 from .results.result import Result, ResultVariable
 from .results.statistics import RunStatistics
-from .simulation.certificate import Tolerances, certify, violation_text
-from .simulation.compile_times import watch_compilation
-from .simulation.nominal_values import below_tolerance, nominal_of_x
-from .simulation.outputs import Outputs
-from .simulation.polished_output import polished
-from .simulation.request import ATOL, POINTS, RunRequest, checked_atol
-from .simulation.run import Run, RunOptions, evaluate_only, integrate
+from .simulation.request import POINTS, RunRequest
+from .simulation.run import Run
+from .simulation.translated_model import TranslatedModel
 from .solvers import Status, consistent_xdot
-from .start.consistent import consistent_start, fully_assigned_start
-from .start.errors import NoStartFound
-from .start.impulse import impulsive_start, in_other_form
-from .start.problem import StartPoint, StartProblem, slow_start_report
-from .start.regularity import check_regular
-from .start.values import StartValues, resolve_variable, start_values
+from .start.problem import StartPoint
 
 
-class CompiledModel:
+class CompiledModel(TranslatedModel):
     """A model in its special index-1 form, ready to be simulated again and again.
 
-    What is compiled is kept: other parameters, start values, tables, times and tolerances compile
-    nothing.
+    `translate` makes it. What is compiled is kept: other parameters, start values, tables, times and
+    tolerances compile nothing. Several threads may simulate one at the same time.
+
+    Parameters
+    ----------
+    flat : FlatModel
+        The model without hierarchy.
+    translation : Translation
+        What the passes have made of it.
+    retranslate : callable
+        Gives the translation of a flat model whose functions have changed.
+
+    Examples
+    --------
+    >>> from modia_py import translate
+    >>> from modia_py.models.examples import Decay
+    >>> sim = translate(Decay())
+    >>> [round(float(sim.simulate(1.0, params={"k": k}).final("x")), 3) for k in (1.0, 2.0)]
+    [0.368, 0.135]
     """
-
-    def __init__(
-        self, flat: FlatModel, translation: Translation, retranslate: Callable[[FlatModel], Translation]
-    ):
-        self._retranslate = retranslate
-        self._use(flat, translation)
-
-    def _use(self, flat: FlatModel, translation: Translation) -> None:
-        self.flat, self.translation = flat, translation
-        self._values = ParameterValues(flat)
-        self._has_nominal = any(variable.symbol.nominal is not None for variable in flat.variables)
-        self._functions = functions_of(flat)
-
-    def _renew(self) -> None:
-        """Look at what the functions of the user do now, and translate anew if that is something else."""
-        if self._functions:
-            flat = with_current_functions(self.flat, self._functions)
-            if flat is not self.flat:
-                self._use(flat, self._retranslate(flat))
 
     @property
     def name(self) -> str:
+        """The name of the model: that of its class."""
         return self.flat.name
 
     @property
     def structure(self) -> Any:
-        """The result of the structural passes."""
-        return self.translation.result
+        """The result of the structural passes, a `modia_py.arrays.Transformation`.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> translate(Decay()).structure.slot_names()
+        ['x']
+        """
+        return self.translation.transformed
 
     def simulate(
         self,
@@ -95,22 +87,71 @@ class CompiledModel:
 
         Parameters
         ----------
-        params, init
-            Values by dotted name, scalars or arrays, in place of the declared ones. `init` may name a
-            derivative, too: `{"der(s)": 1.0}`.
-        inputs
+        stop_time : float
+            Where the run ends, in seconds of the model.
+        start_time : float
+            Where the run starts, in seconds of the model.
+        params : mapping of str to number or array, optional
+            Values of parameters by dotted name, `{"r.R": 2.0}`, in place of the declared ones: one value,
+            or with the axes of the component arrays around the parameter. Nothing is compiled for other
+            values.
+        inputs : mapping of str to function, tuple, number or array, optional
             For each `Input` a function of time, `(function, breaks)` with the times at which it or a
             derivative of it jumps, a table `(times, values)` or `(times, values, interpolation)` with
-            "linear", "previous", "cubic" or "akima", or a constant.
-        times
-            A number of equidistant times of output, or the times themselves.
-        atol
-            One number, or numbers by name for variables in x; `rtol` / 1000 by default.
-        progress
+            "linear", "previous", "cubic" or "akima", or a constant. Values of a table have the time as
+            their first axis. Every input needs one.
+        init : mapping of str to number or array, optional
+            Start values by dotted name, in place of the declared ones or in addition to them. A derivative
+            may be named, too: `{"der(s)": 1.0}`.
+        times : int or array
+            A number of equidistant times of output, both ends included, or the times themselves,
+            increasing. Steps of the integrator do not depend on them.
+        rtol : float
+            Relative tolerance of the result, from 1e-14 to 0.1.
+        atol : float or mapping of str to float, optional
+            Absolute tolerance: one number for all variables, or numbers by name. Where it is not given, it
+            is `rtol` / 1000 times the nominal value of the variable (1 if none is declared).
+        method : {"bdf"}
+            What integrates. "bdf": backward differentiation formulas of order 1 to 5, of variable order and
+            quasi-constant step, in the variant of L. F. Shampine and M. W. Reichelt (NDF), whose formulas
+            of order 1 to 4 have smaller errors than the classical ones. `result.stats.method` says what has
+            run.
+        linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
+            What solves the linear systems of the integrator. "auto" decides from size, pattern and
+            symmetry; `result.stats.linear_solver` says what was taken, and why.
+        progress : bool, optional
             True: a progress bar after a second; False: none; None: one if the output is a terminal.
-        start
-            "init": the model starts consistently with the `init` values; "impulse": `init` values are left
+        max_steps : int
+            Attempts at a step after which the run fails, rejected ones included.
+        start : {"init", "impulse"}
+            "init": the run starts consistently with the start values. "impulse": start values are left
             limits, and what has to jump does.
+
+        Returns
+        -------
+        Result
+            Trajectories of all variables by name, and how the run went.
+
+        Raises
+        ------
+        ModelError
+            If an option, a name or a value is wrong.
+        SimulationError
+            If no start is found, if the run cannot go on, or if equations do not hold at the output. What
+            was computed until then is its `result`.
+        SimulationInterrupted
+            If the user interrupts (Ctrl-C). What was computed until then is its `result`.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> sim = translate(Decay())
+        >>> result = sim.simulate(1.0, params={"k": 2.0}, init={"x": 3.0}, times=[0.0, 0.5, 1.0])
+        >>> result["x"].round(3)
+        array([3.   , 1.104, 0.406])
+        >>> result.stats.method
+        'bdf: ndf of order 1 to 5'
         """
         asked = RunRequest(
             stop_time,
@@ -137,138 +178,6 @@ class CompiledModel:
             raise SimulationError(f"{self.name}: {run.message}", result)
         return result
 
-    def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
-        options = asked.checked()
-        self._renew()
-        with watch_compilation() as initializing:
-            signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
-            program = self.translation.program(signals)
-            arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
-            plan = make_plan(program, signals, arguments, options.start, options.stop)
-            report = slow_start_report() if options.progress else None
-            point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
-            if program.functions.size:
-                self._check_regular(program, signals, arguments, options.start, point)
-        if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
-            options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
-        with watch_compilation() as integrating:
-            if program.functions.size:
-                run = integrate(program, arguments, point, options, plan)
-            else:
-                run = evaluate_only(program, arguments, options, plan)
-        with watch_compilation() as checking:
-            run = self._certified(program, run, options)
-
-        def init() -> StartValues:
-            return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
-
-        small = below_tolerance(self.flat, program, run.pieces, options, init)
-        point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *small))
-        compiling = initializing.compiling + integrating.compiling + checking.compiling
-        self.translation.note_run(run.linear_solver, compiling)
-        seconds = {
-            "translate": sum(self.translation.seconds.values()),
-            "compile": compiling,
-            "initialize": initializing.other,
-            "integrate": integrating.other,
-            "check": checking.other,
-        }
-        return run, program, arguments, point, seconds
-
-    def _certified(self, program: Program, run: Run, options: RunOptions) -> Run:
-        """Output made consistent, and the run with what is known of it; failed if equations do not hold."""
-        pieces, unresolved, notes = polished(
-            program, run.pieces, run.work, options.rtol, options.atol, options.linear_solver
-        )
-        outputs = Outputs(self.flat, program, pieces)
-        run = replace(run, pieces=pieces, outputs=outputs, notes=notes)
-        if run.status.failed:
-            return run
-        if unresolved is not None:
-            message = f"{Status.VIOLATED.advice} {unresolved.text(program)}"
-            return replace(run, status=Status.VIOLATED, message=message)
-        certificate = certify(program, outputs, run.work, self._tolerances(program, options))
-        run = replace(run, certificate=certificate)
-        if certificate.holds:
-            return run
-        text = violation_text(certificate, outputs)
-        return replace(run, status=Status.VIOLATED, message=f"{Status.VIOLATED.advice} {text}")
-
-    def _tolerances(self, program: Program, options: RunOptions) -> Tolerances:
-        """For every element of the variables: that of x where it stands in x."""
-        where = program.functions.value_map
-        atol = np.full(self.flat.unknowns, ATOL * options.rtol)
-        if np.ndim(options.atol) == 0:
-            atol[:] = options.atol
-        else:
-            in_x = program.layout.x_of_place[where.place[0]]
-            atol[in_x >= 0] = np.asarray(options.atol)[in_x[in_x >= 0]]
-        return Tolerances(options.rtol, atol)
-
-    def _check_regular(
-        self, program: Program, signals: Signals, arguments: Arguments, t: float, point: StartPoint
-    ) -> None:
-        """Complain about dependent equations while nothing else is compiled yet."""
-
-        def plain() -> Program:
-            return self.translation.plain().program(signals)
-
-        check_regular(program, plain, arguments, t, point.x, point.xdot)
-
-    def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
-        """One absolute tolerance for each element of x: given by name, or from nominal values."""
-        vector = ATOL * rtol * nominal_of_x(self.flat, program)
-        for name, value in atol.items():
-            places, _ = self._places(program, name)
-            in_x = program.layout.x_of_place[places]
-            vector[in_x[in_x >= 0]] = checked_atol(value, rtol)
-        return vector
-
-    def _start(
-        self,
-        program: Program,
-        signals: Signals,
-        arguments: Arguments,
-        init: Mapping[str, Any] | None,
-        t: float,
-        how: str,
-        report: Callable[[str], None] | None = None,
-    ) -> StartPoint:
-        plain = how != "init"
-        own = self.translation.plain().program(signals) if plain else program
-        problem = self._start_problem(own, arguments, init, t, report)
-        if not own.functions.size:
-            return fully_assigned_start(problem)
-        if plain:
-            return impulsive_start(problem, program)
-        try:
-            return consistent_start(problem)
-        except NoStartFound as failure:
-            # Assignments put into each other can make of mild equations a steep one.
-            own = self.translation.plain().program(signals)
-            if own is program:
-                raise
-            try:
-                problem = self._start_problem(own, arguments, init, t, report)
-                found = consistent_start(problem)
-                x, xdot = in_other_form(own, program, problem, found.x, found.xdot)
-            except SimulationError:
-                raise failure from None
-            return StartPoint(x, xdot, found.notes)
-
-    def _start_problem(
-        self,
-        program: Program,
-        arguments: Arguments,
-        init: Mapping[str, Any] | None,
-        t: float,
-        report: Callable[[str], None] | None,
-    ) -> StartProblem:
-        where = program.functions.value_map
-        given = start_values(self._values, arguments.p, "init", init, where)
-        guess = start_values(self._values, arguments.p, "guess", None, where)
-        return StartProblem(program, given, guess, arguments, t, report)
-
     def _result(
         self, program: Program, arguments: Arguments, point: StartPoint, run: Run, seconds: dict[str, float]
     ) -> Result:
@@ -289,30 +198,90 @@ class CompiledModel:
         parameters = {
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
         }
-        warnings = tuple(self.translation.result.simplified.warnings())
+        warnings = tuple(self.translation.transformed.simplified.warnings())
         return Result(
             self.name,
-            np.concatenate([np.zeros(0), *(piece.t for piece in run.pieces)]),
+            np.concatenate([np.zeros(0), *(span.t for span in run.spans)]),
             variables,
             outputs.read,
             parameters=parameters,
-            stats=RunStatistics(run.work, run.linear_solver, run.multipliers, seconds, run.certificate),
+            stats=RunStatistics(
+                run.work, run.linear_solver, run.multipliers, seconds, run.certificate, run.method
+            ),
             status=run.status,
             message=run.message,
             notes=warnings + point.notes,
         )
 
     def report(self) -> str:
-        """What every pass of the translation did, in the names of the model."""
+        """Tell what every pass of the translation did, in the names of the model.
+
+        Returns
+        -------
+        str
+            Equations and unknowns, what was removed and why, the index and what was differentiated, blocks,
+            states, assignments, linear solver, seconds.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Pendulum
+        >>> lines = translate(Pendulum()).report().splitlines()
+        >>> [line for line in lines if line.startswith("index")]
+        ['index 3, by differentiating']
+        """
         return report_text(self.name, self.translation)
 
     def equations(self) -> str:
-        """The transformed equations in the notation of the model."""
+        """Write the transformed equations in the notation of the model.
+
+        Returns
+        -------
+        str
+            What x holds, the assignments in the order in which they are evaluated, and the rows of the
+            residual.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> print(translate(Decay()).equations().splitlines()[0])
+        x = [x]
+        """
         translation = self.translation
-        return equations_text(translation.structure, translation.result, translation.functions.value_map)
+        return equations_text(
+            translation.structure, translation.transformed, translation.functions.value_map
+        )
 
     def structure_plot(self, file: str | None = None) -> Any:
-        """A picture of the incidence as written, and of the blocks after sorting; returns the figure."""
+        """Draw the incidence as written, and the blocks after sorting.
+
+        Parameters
+        ----------
+        file : str, optional
+            Where to save the picture; its ending decides the format.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure: a row for each array equation, a column for each array variable, filled where the
+            equation can be solved for the variable.
+
+        Raises
+        ------
+        ModelError
+            If there are more than 2000 array equations.
+        MissingPackageError
+            If matplotlib is not installed: `pip install modia_py[plot]`.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> figure = translate(Decay()).structure_plot()
+        >>> len(figure.axes)
+        2
+        """
         return structure_figure(self.translation, self.name, file)
 
     def linearize(
@@ -322,53 +291,99 @@ class CompiledModel:
         inputs: Mapping[str, Any] | None = None,
         outputs: Sequence[str] = (),
         start_time: float = 0.0,
-        **options: Any,
+        params: Mapping[str, Any] | None = None,
+        init: Mapping[str, Any] | None = None,
+        rtol: float = 1e-6,
+        atol: Any = None,
+        method: str = "bdf",
+        linear_solver: str = "auto",
+        progress: bool | None = None,
+        max_steps: int = 1_000_000,
+        start: str = "init",
     ) -> Linearization:
-        """A, B, C, D of the linear model at a time of a simulation, or at its start.
+        """Linearize at a time of a simulation, or at its start: `der(s) = A s + B u, y = C s + D u`.
 
         Parameters
         ----------
-        time
-            When; the model is simulated up to it, with the options of `simulate`. To linearize at another
-            point, give it as `init`.
-        inputs
-            As for `simulate`: what drives the model until then. All of them are inputs of the linear model.
-        outputs
-            Names of variables.
+        time : float
+            When; the model is simulated up to it, with the options below. To linearize at another point,
+            give it as `init`.
+        inputs : mapping of str to function, tuple, number or array, optional
+            What drives the model until then, as for `simulate`. All of them are inputs u of the linear
+            model.
+        outputs : sequence of str
+            Names of the variables y.
+        start_time : float
+            Where the simulation starts.
+        params, init : mapping of str to number or array, optional
+            Values of parameters, and start values, by dotted name.
+        rtol, atol, method, linear_solver, progress, max_steps, start
+            As for `simulate`.
+
+        Returns
+        -------
+        Linearization
+            The matrices A, B, C, D, and the names of their rows and columns. The states s are as many
+            elements of x as the model has degrees of freedom.
+
+        Raises
+        ------
+        ModelError
+            If an option, a name or a value is wrong, if the model has no states or more than 5000 unknowns
+            in x, or if it depends on derivatives of its inputs.
+        SimulationError
+            If the time is not reached, or if the model is singular there.
+        SimulationInterrupted
+            If the user interrupts (Ctrl-C).
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> found = translate(Decay()).linearize(params={"k": 2.0}, outputs=["x"])
+        >>> found.A, found.C, found.states
+        (array([[-2.]]), array([[1.]]), ('x',))
         """
         check_process()
         with Interruptible(f"The linearization of {self.name}"):
-            return self._linearize(float(time), inputs, outputs, float(start_time), options)
+            asked = RunRequest(
+                float(time),
+                float(start_time),
+                params,
+                inputs,
+                init,
+                [float(time)],
+                rtol,
+                atol,
+                method,
+                linear_solver,
+                progress,
+                max_steps,
+                start,
+            )
+            return self._linearize(asked, outputs)
 
-    def _linearize(
-        self,
-        time: float,
-        inputs: Mapping[str, Any] | None,
-        outputs: Sequence[str],
-        start_time: float,
-        options: dict[str, Any],
-    ) -> Linearization:
+    def _linearize(self, asked: RunRequest, outputs: Sequence[str]) -> Linearization:
+        asked.check_choices()
         self._renew()
+        time, start_time = asked.stop_time, asked.start_time
         if not (np.isfinite(time) and time >= start_time):
             raise ModelError(f"time = {time:g} is before start_time = {start_time:g}, or not finite.")
-        signals = make_signals(self.flat, inputs, start_time, max(time, start_time + 1e-300))
+        signals = make_signals(self.flat, asked.inputs, start_time, max(time, start_time + 1e-300))
         program = self.translation.program(signals)
-        arguments = Arguments(self._values.vector(dict(options.get("params") or {})), signals.data)
+        arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
         if not program.functions.size:
             raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
         if time > start_time:
-            asked = RunRequest(time, start_time, inputs=inputs, times=[time], **options)
             run = self._run(asked)[0]
             if run.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             if run.status is not Status.SUCCESS:
                 raise SimulationError(f"{self.name} cannot be linearized at time {time:g}. {run.message}")
-            x, xdot = run.pieces[-1].x[-1], run.pieces[-1].xdot[-1]
+            x, xdot = run.spans[-1].x[-1], run.spans[-1].xdot[-1]
             xdot = consistent_xdot(program.problem, time, x, arguments, xdot).xdot
         else:
-            point = self._start(
-                program, signals, arguments, options.get("init"), start_time, options.get("start", "init")
-            )
+            point = self._start(program, signals, arguments, asked.init, start_time, asked.start)
             x, xdot = point.x, point.xdot
         named = {
             entry.name: np.arange(entry.offset, entry.offset + entry.size) for entry in self.flat.inputs
@@ -376,12 +391,5 @@ class CompiledModel:
         chosen = {name: self._places(program, name) for name in outputs}
         return linear_model(program, time, x, xdot, arguments, named, chosen)
 
-    def _places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
-        symbol, order = resolve_variable(self.flat, name)
-        where, elements = program.functions.value_map, slice(symbol.offset, symbol.offset + symbol.size)
-        if order >= where.orders or (where.place[order][elements] < 0).any():
-            raise ModelError(f"{name} is not part of the equations.")
-        return where.place[order][elements], where.sign[order][elements].astype(float)
-
     def __repr__(self) -> str:
-        return f"CompiledModel({self.name}: {self.translation.result.form})"
+        return f"CompiledModel({self.name}: {self.translation.transformed.form})"

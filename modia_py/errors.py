@@ -8,11 +8,32 @@ from typing import Any
 
 
 class ModiaError(Exception):
-    """Base class of every error that modia_py raises on purpose."""
+    """Base class of every error that modia_py raises on purpose.
+
+    Examples
+    --------
+    >>> from modia_py import ModiaError, Par
+    >>> try:
+    ...     Par("one")
+    ... except ModiaError as error:
+    ...     print(type(error).__name__)
+    ModelError
+    """
 
 
 class ModelError(ModiaError):
-    """The text of a model is wrong: a name, a shape, a value, a connection."""
+    """The text of a model, a name or a value given to it, is wrong.
+
+    Examples
+    --------
+    >>> from modia_py import ModelError
+    >>> from modia_py.models.examples import Decay
+    >>> try:
+    ...     Decay(K=2.0)
+    ... except ModelError as error:
+    ...     print("Did you mean 'k'?" in str(error))
+    True
+    """
 
 
 class UnknownAttributeError(ModelError, AttributeError):
@@ -20,11 +41,43 @@ class UnknownAttributeError(ModelError, AttributeError):
 
 
 class StructureError(ModiaError):
-    """The equations cannot determine the variables: too many, too few, or not independent."""
+    """The equations cannot determine the variables: too many, too few, or not independent.
+
+    Examples
+    --------
+    >>> from modia_py import Model, StructureError, Var, translate
+    >>> class Twice(Model):
+    ...     x = Var()
+    ...     def equations(self):
+    ...         return [self.x == 1, self.x == 2]
+    >>> try:
+    ...     translate(Twice())
+    ... except StructureError as error:
+    ...     print(str(error).splitlines()[0])
+    Twice cannot be solved. 2 scalar equations for 1 unknown: 1 too many.
+    """
 
 
 class SimulationError(ModiaError):
-    """A run could not start, or not go on. `result` is what was computed until then, or None."""
+    """A run could not start, or not go on, or its equations do not hold.
+
+    Parameters
+    ----------
+    text : str
+        What went wrong, in the names of the model, and what to try.
+    result : Result, optional
+        What was computed until then.
+
+    Examples
+    --------
+    >>> from modia_py import SimulationError, simulate
+    >>> from modia_py.models.examples import Decay
+    >>> try:
+    ...     simulate(Decay(), 1.0, max_steps=20)
+    ... except SimulationError as error:
+    ...     print(error.result.status.name, error.result.time[-1] < 1.0)
+    MAX_STEPS True
+    """
 
     def __init__(self, text: str, result: Any = None):
         super().__init__(text)
@@ -34,8 +87,24 @@ class SimulationError(ModiaError):
 class SimulationInterrupted(KeyboardInterrupt):
     """An interrupt (Ctrl-C) during a translation, a run, or the reading of its result.
 
-    `result` is what was computed until then, or None. It is a KeyboardInterrupt and nothing else, so that
-    no `except Exception` or `except ModiaError` around one run keeps a loop over many of them going.
+    It is a KeyboardInterrupt and nothing else, so that no `except Exception` or `except ModiaError` around
+    one run keeps a loop over many of them going.
+
+    Parameters
+    ----------
+    text : str
+        What was interrupted.
+    result : Result, optional
+        What was computed until then.
+
+    Examples
+    --------
+    >>> from modia_py import SimulationInterrupted
+    >>> try:
+    ...     raise SimulationInterrupted("The translation was interrupted.")
+    ... except KeyboardInterrupt as interrupt:
+    ...     print(interrupt, interrupt.result)
+    The translation was interrupted. None
     """
 
     def __init__(self, text: str = "", result: Any = None):
@@ -66,7 +135,19 @@ class MissingPackageError(ModiaError, ImportError):
 
 
 class ModelWarning(UserWarning):
-    """Something in a model is legal and probably not what was meant."""
+    """Something in a model is legal and probably not what was meant.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from modia_py import ModelWarning, der
+    >>> from modia_py.models.examples import Decay
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always", ModelWarning)
+    ...     slope = der(Decay().k)
+    >>> "is a parameter" in str(seen[0].message)
+    True
+    """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -2,16 +2,128 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from .language.model import Model
 from .results.result import Result
+from .simulation.request import POINTS
 from .translate import translate
 
 
-def simulate(model: Model, stop_time: float, *, tearing: bool | str = "auto", **options: Any) -> Result:
-    """Translate a model and simulate it; for the options see `CompiledModel.simulate`.
+def simulate(
+    model: Model,
+    stop_time: float,
+    *,
+    tearing: bool | str = "auto",
+    start_time: float = 0.0,
+    params: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    init: Mapping[str, Any] | None = None,
+    times: int | Any = POINTS,
+    rtol: float = 1e-6,
+    atol: Any = None,
+    method: str = "bdf",
+    linear_solver: str = "auto",
+    progress: bool | None = None,
+    max_steps: int = 1_000_000,
+    start: str = "init",
+) -> Result:
+    """Translate a model and simulate it.
 
-    A model of the same class and sizes is translated and compiled only once.
+    A model of the same class and sizes is translated and compiled only once. To simulate often, keep what
+    `translate` returns and call its `simulate`.
+
+    Parameters
+    ----------
+    model : Model
+        An instance, `Ladder(100)`; not a class.
+    stop_time : float
+        Where the run ends, in seconds of the model.
+    tearing : bool or "auto"
+        Which variables are assigned instead of solved for: see `translate`.
+    start_time : float
+        Where the run starts, in seconds of the model.
+    params : mapping of str to number or array, optional
+        Values of parameters by dotted name, `{"r.R": 2.0}`, in place of the declared ones: one value, or
+        with the axes of the component arrays around the parameter. Nothing is compiled for other values.
+    inputs : mapping of str to function, tuple, number or array, optional
+        For each `Input` a function of time, `(function, breaks)` with the times at which it or a
+        derivative of it jumps, a table `(times, values)` or `(times, values, interpolation)` with
+        "linear", "previous", "cubic" or "akima", or a constant. Values of a table have the time as their
+        first axis. Every input needs one.
+    init : mapping of str to number or array, optional
+        Start values by dotted name, in place of the declared ones or in addition to them. A derivative
+        may be named, too: `{"der(s)": 1.0}`.
+    times : int or array
+        A number of equidistant times of output, both ends included, or the times themselves, increasing.
+        Steps of the integrator do not depend on them.
+    rtol : float
+        Relative tolerance of the result, from 1e-14 to 0.1.
+    atol : float or mapping of str to float, optional
+        Absolute tolerance: one number for all variables, or numbers by name. Where it is not given, it is
+        `rtol` / 1000 times the nominal value of the variable (1 if none is declared).
+    method : {"bdf"}
+        What integrates. "bdf": backward differentiation formulas of order 1 to 5, of variable order and
+        quasi-constant step, in the variant of L. F. Shampine and M. W. Reichelt (NDF), whose formulas of
+        order 1 to 4 have smaller errors than the classical ones. `result.stats.method` says what has run.
+    linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
+        What solves the linear systems of the integrator. "auto" decides from size, pattern and symmetry;
+        `result.stats.linear_solver` says what was taken, and why.
+    progress : bool, optional
+        True: a progress bar after a second; False: none; None: one if the output is a terminal.
+    max_steps : int
+        Attempts at a step after which the run fails, rejected ones included.
+    start : {"init", "impulse"}
+        "init": the run starts consistently with the start values. "impulse": start values are left limits,
+        and what has to jump does.
+
+    Returns
+    -------
+    Result
+        Trajectories of all variables by name, and how the run went.
+
+    Raises
+    ------
+    ModelError
+        If the model, an option, a name or a value is wrong.
+    StructureError
+        If the equations cannot determine the variables.
+    SimulationError
+        If no start is found, if the run cannot go on, or if equations do not hold at the output. What was
+        computed until then is its `result`.
+    SimulationInterrupted
+        If the user interrupts (Ctrl-C).
+
+    Warns
+    -----
+    ModelWarning
+        If something is legal and probably not meant: nothing determines a potential, a ground is missing.
+
+    Examples
+    --------
+    >>> from modia_py import Model, Par, Var, der, simulate
+    >>> class Decay(Model):
+    ...     k = Par(1.0, unit="1/s")
+    ...     x = Var(init=1.0)
+    ...     def equations(self):
+    ...         return [der(self.x) == -self.k * self.x]
+    >>> result = simulate(Decay(), 1.0, params={"k": 2.0}, times=5)
+    >>> result["x"].round(3)
+    array([1.   , 0.607, 0.368, 0.223, 0.135])
     """
-    return translate(model, tearing=tearing).simulate(stop_time, **options)
+    return translate(model, tearing=tearing).simulate(
+        stop_time,
+        start_time=start_time,
+        params=params,
+        inputs=inputs,
+        init=init,
+        times=times,
+        rtol=rtol,
+        atol=atol,
+        method=method,
+        linear_solver=linear_solver,
+        progress=progress,
+        max_steps=max_steps,
+        start=start,
+    )

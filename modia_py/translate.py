@@ -26,10 +26,10 @@ from .program.translation import Translation
 
 MOST_PIECES = 60
 """Pieces of program for assignments, one for each kind of equation in each stage, with tearing="auto"."""
-MOST_KEPT = 32
+MOST_TRANSLATIONS = 32
 """Translations that are remembered; the one not used for longest is forgotten first."""
 
-_kept: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
+_translations: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
 
 
 def translate(
@@ -39,12 +39,41 @@ def translate(
 
     Parameters
     ----------
-    tearing
+    model : Model or FlatModel
+        An instance of a model class, or what `elaborate` has made of one.
+    tearing : bool or "auto"
         True: assign all variables that can be; False: none, everything stays in the sparse system;
         "auto": assign, but without long chains of assignments, and nothing where assignments of very many
         kinds would make a program that takes long to compile.
-    check
+    check : bool
         Validate the result of every pass; slower.
+
+    Returns
+    -------
+    CompiledModel
+        To be simulated, as often as wanted, and looked into. What is compiled is kept with it.
+
+    Raises
+    ------
+    ModelError
+        If the model is wrong: a name, a shape, a value, a connection.
+    StructureError
+        If the equations cannot determine the variables; the text names those that are too many or too few.
+    SimulationInterrupted
+        If the user interrupts (Ctrl-C).
+
+    Warns
+    -----
+    ModelWarning
+        If something is legal and probably not meant: nothing determines a potential, a ground is missing.
+
+    Examples
+    --------
+    >>> from modia_py import translate
+    >>> from modia_py.models.examples import Pendulum
+    >>> sim = translate(Pendulum())
+    >>> sim  # doctest: +ELLIPSIS
+    CompiledModel(Pendulum: x: 6 scalars in 4 slots (2 state, 1 lambda, 1 mu); rows: ...)
     """
     if not isinstance(tearing, bool) and tearing != "auto":
         raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')
@@ -52,7 +81,7 @@ def translate(
     with Interruptible("The translation"):
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
         translation = _known_translation(flat, tearing, check)
-    for text in translation.result.simplified.warnings():
+    for text in translation.transformed.simplified.warnings():
         warnings.warn(text, ModelWarning, stacklevel=2)
     return CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
 
@@ -60,13 +89,13 @@ def translate(
 def _known_translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translation:
     key, alive = fingerprint(flat)
     key = (key, tearing)
-    if key in _kept and not check:
-        _kept.move_to_end(key)
-        return _kept[key][0]
+    if key in _translations and not check:
+        _translations.move_to_end(key)
+        return _translations[key][0]
     translation = _translation(flat, tearing, check)
-    _kept[key] = translation, alive
-    if len(_kept) > MOST_KEPT:
-        _kept.popitem(last=False)
+    _translations[key] = translation, alive
+    if len(_translations) > MOST_TRANSLATIONS:
+        _translations.popitem(last=False)
     return translation
 
 
@@ -86,16 +115,15 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     structure = model_structure(flat)
     seconds["structure"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    result = _transformed(flat, structure, tearing, check)
+    transformed = _transformed(flat, structure, tearing, check)
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    functions = index1_functions(structure, result)
-    if tearing == "auto" and _is_long(functions):
-        result = _transformed(flat, structure, False, check)
-        functions = index1_functions(structure, result)
-    functions = with_plans(structure, functions)
+    functions = with_plans(structure, index1_functions(structure, transformed))
+    if tearing == "auto" and functions.plans is None and _is_long(functions):
+        transformed = _transformed(flat, structure, False, check)
+        functions = with_plans(structure, index1_functions(structure, transformed))
     seconds["functions"] = clock.perf_counter() - began
-    return Translation(structure, result, functions, seconds)
+    return Translation(structure, transformed, functions, seconds)
 
 
 def _is_long(functions: Index1Functions) -> bool:

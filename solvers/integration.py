@@ -291,6 +291,7 @@ class Integration:
             xdot_last=self.xdot_last,
             statistics=work,
             linear_solver=str(self.compiled.chosen),
+            method=f"{self.compiled.method.formula.name} of order 1 to {self.arguments.max_order}",
             crossings=tuple(self.crossings),
             restarts=tuple(self.restarts),
             refused=bool(self.refusal),

@@ -58,18 +58,39 @@ class ProblemCache:
 class Problem:
     """A residual in the special index-1 form.
 
-    residual            F(t, x, xdot, p), traceable by JAX
-    size                length of x
-    differential_rows   how many rows come first that contain derivatives; or a flag for each row
-    integrals           flags of the elements of x that are integrals of an unknown; None: there are none
-    multipliers         flags of those whose unknown is zero in the exact solution; None: there are none
-    algebraic           flags of the elements that fc determines, of which no derivative occurs; None: none
-    pattern             (rows, columns) that may be nonzero in dF/dx + dF/dxdot; None: find them
-    crossings           z(t, x, xdot, p) -> array, whose zeros are events; None: no events
-    directions          for each crossing: +1 rising only, -1 falling only, 0 both
-    one_by_one          the residual factorizes matrices: it is not evaluated at many points by a `vmap`,
-                        where threads of XLA could wait for each other for ever
+    Parameters
+    ----------
+    residual : callable
+        F(t, x, xdot, p), traceable by JAX, with as many rows as x has elements.
+    size : int
+        Length of x.
+    differential_rows : int or sequence of bool
+        How many rows come first that contain derivatives; or a flag for each row.
+    integrals : sequence of bool, optional
+        Flags of the elements of x that are integrals of an unknown; None: there are none.
+    multipliers : sequence of bool, optional
+        Flags of those whose unknown is zero in the exact solution; None: there are none.
+    algebraic : sequence of bool, optional
+        Flags of the elements that fc determines, of which no derivative occurs; None: there are none.
+    pattern : pair of sequences of int, optional
+        (rows, columns) that may be nonzero in dF/dx + dF/dxdot; None: they are found.
+    crossings : callable, optional
+        z(t, x, xdot, p) -> array, whose zeros are events; None: no events.
+    directions : sequence of int, optional
+        For each crossing: +1 rising only, -1 falling only, 0 both; None: all both.
+    one_by_one : bool
+        The residual factorizes matrices: it is not evaluated at many points by a `vmap`, where threads of
+        XLA could wait for each other for ever.
+    cache : ProblemCache
+        What was made ready for this problem; not to be given.
 
+    Raises
+    ------
+    ValueError
+        If sizes do not fit.
+
+    Examples
+    --------
     >>> from modia_py.solvers import Problem, solve
     >>> decay = Problem(lambda t, x, xdot, p: xdot + p * x, size=1, differential_rows=1)
     >>> round(float(solve(decay, 0.0, 1.0, [1.0], p=1.0).x[-1, 0]), 4)
@@ -119,13 +140,24 @@ class Problem:
 
     @property
     def row_flags(self) -> np.ndarray:
-        """True for fd rows."""
+        """A flag for each row: True if it is in fd."""
         if isinstance(self.differential_rows, (int, np.integer)):
             return np.arange(self.size) < self.differential_rows
         return np.asarray(self.differential_rows, dtype=bool)
 
     def flags(self, name: str) -> np.ndarray:
-        """Flags of `integrals`, `multipliers` or `algebraic` elements, whether given or not."""
+        """Give the flags of `integrals`, `multipliers` or `algebraic` elements, whether given or not.
+
+        Parameters
+        ----------
+        name : {"integrals", "multipliers", "algebraic"}
+            Which.
+
+        Returns
+        -------
+        array
+            A bool for each element of x.
+        """
         given = getattr(self, name)
         return np.zeros(self.size, bool) if given is None else np.asarray(given, bool)
 
@@ -135,7 +167,20 @@ class Problem:
         return np.flatnonzero(self.flags("integrals") & ~self.flags("multipliers"))
 
     def check_shapes(self, x: Any, xdot: Any, p: Any) -> None:
-        """Complain about a residual or a crossing function of the wrong shape, without evaluating it."""
+        """Complain about a residual or a crossing function of the wrong shape, without evaluating it.
+
+        Parameters
+        ----------
+        x, xdot : array
+            Of the size of the problem.
+        p : pytree of arrays
+            Parameters.
+
+        Raises
+        ------
+        ValueError
+            If a shape or a type is wrong.
+        """
         for name, vector in (("x0", x), ("xdot0", xdot)):
             if vector.shape != (self.size,):
                 raise ValueError(f"{name} has shape {vector.shape}; the problem has size {self.size}.")

@@ -11,7 +11,28 @@ from .status import Status
 
 @dataclass(frozen=True)
 class Statistics:
-    """Work of a run."""
+    """Work of a run.
+
+    Attributes
+    ----------
+    steps : int
+        Accepted steps.
+    rejected_error, rejected_newton, rejected_non_finite, rejected_singular : int
+        Attempts that were rejected: by the error test, because the corrector did not converge, because the
+        residual was not finite, because the matrix was singular.
+    residuals, jacobians, factorizations, solves : int
+        Evaluations of the residual and of the iteration matrix, factorizations and solves.
+    order_histogram : tuple of int
+        Steps of each order, from 0.
+    limited_by_rounding : int
+        Steps in which rounding of the equations was larger than the tolerance of the result.
+    chunks : int
+        Calls of the compiled loop.
+    pivots_renewed : int
+        How often the linear solver chose new pivots.
+    seconds : float
+        Of the whole run.
+    """
 
     steps: int = 0
     rejected_error: int = 0
@@ -24,13 +45,13 @@ class Statistics:
     solves: int = 0
     order_histogram: tuple[int, ...] = ()
     limited_by_rounding: int = 0
-    """Steps in which rounding of the equations was larger than the tolerance of the result."""
     chunks: int = 0
     pivots_renewed: int = 0
     seconds: float = 0.0
 
     @property
     def rejected(self) -> int:
+        """All rejected attempts."""
         return (
             self.rejected_error + self.rejected_newton + self.rejected_non_finite + self.rejected_singular
         )
@@ -48,7 +69,17 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A zero crossing: when, which functions, and to which side they went."""
+    """A zero crossing: when, which functions, and to which side they went.
+
+    Attributes
+    ----------
+    time : float
+        When.
+    which : tuple of int
+        Which crossing functions.
+    rising : tuple of bool
+        For each of them, whether it went from negative to positive.
+    """
 
     time: float
     which: tuple[int, ...]
@@ -57,10 +88,35 @@ class Crossing:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Rows of output (t, x, xdot), how the run ended and where, and the work it took.
+    """Rows of output, how the run ended and where, and the work it took.
 
-    `step` is the size of the step in which a row lies, zero at a start: between steps xdot is interpolated,
-    and about as accurate as x over that.
+    Attributes
+    ----------
+    t, x, xdot : array
+        The times of output, shape (nt,), and x and xdot there, shape (nt, size).
+    step : array
+        The size of the step in which a row lies, zero at a start: between steps xdot is interpolated, and
+        about as accurate as x over that.
+    status : Status
+        How the run ended.
+    message : str
+        The same as a sentence, with advice if it failed.
+    t_last, x_last, xdot_last : float, array, array
+        Where the run ended, whether or not output was wanted there.
+    statistics : Statistics
+        The work.
+    linear_solver : str
+        What has solved the linear systems, and why it was taken.
+    crossings : tuple of Crossing
+        Zero crossings that were found.
+    restarts : tuple of int
+        The first row after each stop at which the run was started anew.
+    refused : bool
+        Whether the action of a stop has said that the run cannot go on.
+    loop : str
+        Which loop has run: native, or in JAX, and why.
+    method : str
+        Which formulas have run, and up to which order.
     """
 
     t: np.ndarray
@@ -76,14 +132,13 @@ class Solution:
     linear_solver: str
     crossings: tuple[Crossing, ...] = ()
     restarts: tuple[int, ...] = ()
-    """The first row after each stop at which the run was started anew."""
     refused: bool = False
-    """Whether the action of a stop has said that the run cannot go on."""
     loop: str = ""
-    """Which loop has run: native, or in JAX, and why."""
+    method: str = ""
 
     @property
     def success(self) -> bool:
+        """Whether the run has not failed; it may have ended at a crossing."""
         return not self.status.failed
 
     def __str__(self) -> str:

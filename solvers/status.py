@@ -6,7 +6,41 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """Outcome of `solve`. Everything computed before the end is kept, whatever the outcome."""
+    """Outcome of `solve`. Everything computed before the end is kept, whatever the outcome.
+
+    Attributes
+    ----------
+    RUNNING
+        The integration is under way.
+    SUCCESS
+        The end of the interval was reached.
+    CROSSING
+        A zero crossing was located, and the run ended there.
+    INTERRUPTED
+        The user interrupted.
+    MAX_STEPS
+        The largest number of steps was reached.
+    ERROR_TEST
+        The error test failed with the smallest possible step.
+    NEWTON
+        The corrector did not converge with the smallest possible step.
+    NON_FINITE
+        The residual is NaN or infinite.
+    SINGULAR
+        The iteration matrix is singular.
+    INCONSISTENT
+        The start values, or those after a stop, do not satisfy the constraints.
+    NEW_PIVOTS
+        Inside a run only: the matrix is to be factorized with new pivots.
+    VIOLATED
+        The end was reached, but equations of the model do not hold at the output.
+
+    Examples
+    --------
+    >>> from modia_py.solvers import Status
+    >>> Status.SUCCESS.failed, Status.NEWTON.failed
+    (False, True)
+    """
 
     RUNNING = 0
     SUCCESS = 1
@@ -23,10 +57,12 @@ class Status(IntEnum):
 
     @property
     def failed(self) -> bool:
+        """Whether this is a failure: not `RUNNING`, `SUCCESS` or `CROSSING`."""
         return self not in (Status.RUNNING, Status.SUCCESS, Status.CROSSING)
 
     @property
     def advice(self) -> str:
+        """What happened, as a sentence, and what to try."""
         return _ADVICE[self]
 
 

@@ -24,24 +24,43 @@ RESTART_FACTOR = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Restart:
-    """How to go on after a stop."""
+    """How to go on after a stop.
+
+    Parameters
+    ----------
+    x : array
+        x from here on.
+    xdot : array, optional
+        xdot to it; None: computed from the equations.
+    t : float, optional
+        From where on, if that is behind the time of the stop: nothing is said of what is between.
+    p : pytree of arrays, optional
+        Parameters from here on; None: as before.
+    max_step : float, optional
+        The longest step from here on; None: as before.
+    step_factor : float
+        The first step, as a part of the one that would have been chosen at a start.
+    """
 
     x: Any
     xdot: Any = None
-    """None: computed from the equations."""
     t: float | None = None
-    """From where on, if that is behind the time of the stop: nothing is said of what is between."""
     p: Any = None
-    """Parameters from here on; None: as before."""
     max_step: float | None = None
-    """The longest step from here on; None: as before."""
     step_factor: float = RESTART_FACTOR
-    """The first step, as a part of the one that would have been chosen at a start."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A run that cannot go on after a stop: the status with which it ends, and why."""
+    """A run that cannot go on after a stop.
+
+    Parameters
+    ----------
+    status : Status
+        With which the run ends.
+    message : str
+        Why.
+    """
 
     status: Status
     message: str
@@ -53,7 +72,29 @@ Action = Callable[[float, np.ndarray, np.ndarray], Restart | Refusal | None]
 
 @dataclass(frozen=True, eq=False)
 class Stop:
-    """A time at which a run stops, why, and what is done there."""
+    """A time at which a run stops, why, and what is done there.
+
+    Parameters
+    ----------
+    time : float
+        When.
+    reason : str or Crossing
+        Why.
+    action : callable
+        `action(t, x, xdot)` with the values there gives a `Restart`, a `Refusal`, or None: the run ends.
+
+    Examples
+    --------
+    Half of what is left is taken away at t = 1.
+
+    >>> import numpy as np
+    >>> from modia_py.solvers import Problem, Restart, Stop, solve
+    >>> decay = Problem(lambda t, x, xdot, p: xdot + p * x, size=1, differential_rows=1)
+    >>> half = Stop(1.0, "half is taken away", lambda t, x, xdot: Restart(x / 2))
+    >>> found = solve(decay, 0.0, 2.0, [1.0], p=1.0, stops=[half])
+    >>> bool(np.isclose(found.x[-1, 0], np.exp(-2.0) / 2, rtol=1e-4))
+    True
+    """
 
     time: float
     reason: str | Crossing

@@ -29,7 +29,7 @@ from .loop.start import Origin, start
 from .matrix.jacobian import gather_tables, pattern_of
 from .method.context import Context, Method, Tables
 from .method.controller import Work
-from .method.formula import FORMULAS
+from .method.formula import formula_of
 from .method.numbers import AT
 from .method.replay import Record, replay
 from .method.settings import make_settings
@@ -43,9 +43,21 @@ Counters: Any = namedtuple("Counters", _COUNTED)  # type: ignore[misc]
 
 
 class Trajectory(NamedTuple):
-    """x and xdot at the wanted times (rows beyond a failure are zero), `Status` as a number, and the
-    work. There are no rows if the start does not satisfy the constraints, or the residual is not finite
-    there."""
+    """What the function that `make_trajectory` returns gives: JAX arrays.
+
+    There are no rows if the start does not satisfy the constraints, or the residual is not finite there.
+
+    Attributes
+    ----------
+    x, xdot : array
+        At the wanted times, shape (nt, size); rows beyond a failure are zero.
+    status : array
+        A `Status` as a number.
+    rows : array
+        How many rows were computed.
+    counters : Counters
+        The work, under the names of `Statistics`.
+    """
 
     x: jax.Array
     xdot: jax.Array
@@ -63,11 +75,53 @@ def make_trajectory(
     max_steps: int = 100_000,
     formula: str = "ndf",
 ) -> Callable[[Any, Any, Any, Any], Trajectory]:
-    """f(times, x0, xdot0, p): from times[0] to times[-1], with parameters of the kind of the given ones."""
+    """Make a pure JAX function that integrates a problem, for `jit`, `vmap`, `jvp` and `jax.export`.
+
+    The linear solver is dense: it is for small problems. Forward derivatives (`jax.jvp`, `jax.linearize`,
+    `jax.jacfwd`) are those of the recorded steps, with respect to x0, xdot0 and p.
+
+    Parameters
+    ----------
+    problem : Problem
+        The residual F, and which of its rows contain derivatives. Crossings are not looked for.
+    p : pytree of arrays
+        An example of the parameters: the function takes others of the same structure, shapes and types.
+    rtol : float
+        Relative tolerance of the result.
+    atol : float or array
+        Absolute tolerance: one number, or one for each element of x.
+    max_steps : int
+        Attempts at a step, rejected ones included.
+    formula : {"ndf", "bdf"}
+        Numerical differentiation formulas (L. F. Shampine, M. W. Reichelt), or the classical backward
+        differentiation formulas; both of order 1 to 5.
+
+    Returns
+    -------
+    callable
+        `f(times, x0, xdot0, p) -> Trajectory`, from times[0] to times[-1]. A failure is a status: nothing
+        is raised.
+
+    Raises
+    ------
+    ValueError
+        If there is no such formula.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from modia_py.solvers import Problem, make_trajectory
+    >>> decay = Problem(lambda t, x, xdot, p: xdot + p * x, size=1, differential_rows=1)
+    >>> run = jax.jit(make_trajectory(decay, 1.0))
+    >>> found = run(jnp.array([0.0, 0.5, 1.0]), jnp.ones(1), -jnp.ones(1), 1.0)
+    >>> found.x[:, 0].round(4).tolist()
+    [1.0, 0.6065, 0.3679]
+    """
     use_jax()
     pattern = pattern_of(problem, p)
     solver = DenseSolver(pattern)
-    method = Method(problem, solver, pattern.directions, FORMULAS[formula])
+    method = Method(problem, solver, pattern.directions, formula_of(formula))
     tables = Tables(gather_tables(pattern), solver.tables, problem.slope_places)
     settings = make_settings(
         problem, method.formula, solver.keeps_pivots, t_end=0.0, rtol=rtol, atol=atol, max_steps=max_steps,

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from modia_py import elaborate, lower
+from modia_py import elaborate, flat_residual
 from modia_py.expressions.expression import Constant, Expr, Leaf
 from modia_py.expressions.symbol_kinds import SymbolKind
 from modia_py.expressions.templates import evaluate, make_template
@@ -29,7 +29,7 @@ def count_operations(jaxpr: Any) -> int:
 
 
 def program_size(model: Any) -> int:
-    lowered = lower(elaborate(model))
+    lowered = flat_residual(elaborate(model))
     v = jnp.zeros(lowered.unknowns.size)
     jaxpr = jax.make_jaxpr(lowered.residual)(0.0, v, v, lowered.parameters())
     return count_operations(jaxpr.jaxpr)

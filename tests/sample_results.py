@@ -38,6 +38,7 @@ STATISTICS = RunStatistics(
     "klu",
     {"length": 3e-9, "angle": 2e-12},
     {"translate": 0.25, "integrate": 1.0},
+    method="bdf: ndf of order 1 to 5",
 )
 NOTES = ("s is 2 % <inaccurate>.", 'A "quoted" word.')
 

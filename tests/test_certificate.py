@@ -12,7 +12,7 @@ from modia_py import Input, Model, Par, Result, SimulationError, Var, der, trans
 from modia_py.models.examples import Ladder, SlidingMass
 from modia_py.models.mechanisms import Pendulum
 from modia_py.results.statistics import LARGEST_VIOLATION
-from modia_py.simulation.certificate import Tolerances, certify
+from modia_py.simulation.certificate import OutputTolerances, certify
 from modia_py.solvers import Problem, Status, consistent_start, polish, solve
 
 
@@ -177,19 +177,19 @@ def test_wrong_values_are_found_wherever_they_are():
     """Values are spoiled one after the other: each is noticed, and its equation named."""
     sim = translate(SlidingMass(), tearing=False)
     asked, program, outputs, work = _run_of(sim, 0.5)
-    tolerances = Tolerances(asked.rtol, np.full(sim.flat.unknowns, 1e-9))
+    tolerances = OutputTolerances(asked.rtol, np.full(sim.flat.unknowns, 1e-9))
     assert certify(program, outputs, work, tolerances).holds
-    (piece,) = outputs.pieces
+    (span,) = outputs.spans
     n, where = program.functions.size, program.functions.value_map
     used = np.unique(where.place[:2])  # what the equations contain: no second derivatives
     for place in used[(used >= 0) & (used < 2 * n)].tolist():
         part, k = ("x", place) if place < n else ("xdot", place - n)
-        spoiled = getattr(piece, part).copy()
+        spoiled = getattr(span, part).copy()
         spoiled[7, k] += 1e-3 * (1 + abs(spoiled[7, k]))
-        other = dataclasses.replace(piece, **{part: spoiled})
+        other = dataclasses.replace(span, **{part: spoiled})
         found = certify(program, type(outputs)(sim.flat, program, [other]), work, tolerances)
         assert found.violated_times == 1, (part, k)
-        assert found.time == piece.t[7]
+        assert found.time == span.t[7]
         assert found.violation > LARGEST_VIOLATION
         assert "==" in found.equation
 

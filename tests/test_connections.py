@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modia_py import Connector, Flow, Model, ModelWarning, Var, connect, elaborate, lower
+from modia_py import Connector, Flow, Model, ModelWarning, Var, connect, elaborate, flat_residual
 from modia_py.models.electrical import Ground, Pin, Resistor
 from modia_py.models.examples import Ladder
 
@@ -20,7 +20,7 @@ def texts(model):
 
 def matrix(model, order):
     """The Jacobian of the (linear) equations, columns in the order of these variable elements."""
-    lowered = lower(elaborate(model))
+    lowered = flat_residual(elaborate(model))
     zero = np.zeros(lowered.unknowns.size)
     jacobian = np.asarray(jax.jacobian(lowered.residual, 1)(0.0, zero, zero, lowered.parameters()))
     columns = []

@@ -17,8 +17,8 @@ from modia_py import (
     connect,
     der,
     elaborate,
+    flat_residual,
     function,
-    lower,
     time,
 )
 from modia_py.models.electrical import Capacitor, Resistor
@@ -162,7 +162,7 @@ def test_options_that_compare_equal_stay_apart():
         def __init__(self):
             self.parts = [Signed(0.0), Signed(-0.0)]
 
-    lowered = lower(elaborate(Both()))
+    lowered = flat_residual(elaborate(Both()))
     assert sorted(lowered.residual(0.0, np.zeros(2), np.zeros(2), lowered.parameters()).tolist()) == [-1, 1]
 
 
@@ -174,7 +174,7 @@ def test_computed_parameters_are_checked():
             super().__init__(**changes)
             self.c = Capacitor(C=self.a)
 
-    lowered = lower(elaborate(Filter()))
+    lowered = flat_residual(elaborate(Filter()))
     with pytest.raises(ModelError, match=r"Parameter c.C = a is zero .* declared nonzero"):
         lowered.parameters({"a": 0.0})
 
@@ -281,7 +281,7 @@ def test_shared_sums_are_evaluated_once():
             return [b == 0]
 
     assert program_size(Shared(60)) < 200
-    lowered = lower(elaborate(Shared(60)))
+    lowered = flat_residual(elaborate(Shared(60)))
     value = lowered.residual(0.0, np.zeros(1), np.zeros(1), lowered.parameters())
     fibonacci = [0, 1]
     for _ in range(60):
@@ -303,7 +303,7 @@ def test_start_values_by_expression_in_large_arrays():
     class Pack(Model):
         cells = Cell.array(50_000, T0=np.arange(50_000.0))
 
-    lowered = lower(elaborate(Pack()))
+    lowered = flat_residual(elaborate(Pack()))
     start = lowered.initial_values(lowered.parameters())["cells.T"]
     np.testing.assert_array_equal(start, 2 * np.arange(50_000.0))
 
@@ -317,7 +317,7 @@ def test_small_messages():
         connect(Resistor().p.v, Resistor().p)
     with pytest.raises(ModelError, match=r"np.stack\(\[...\]\)"):
         np.array([m.x, m.y]) == np.array([1.0, 2.0])
-    lowered = lower(elaborate(Ladder(3)))
+    lowered = flat_residual(elaborate(Ladder(3)))
     with pytest.raises(ModelError, match=r"The value of r.u has shape \(2,\), expected \(3,\)"):
         lowered.unknowns.pack({"r.u": [1.0, 2.0]})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modia_py import elaborate, lower
+from modia_py import elaborate, flat_residual
 from modia_py.arrays.index1 import Slot
 from modia_py.arrays.transform import transform
 from modia_py.lowering.index1_functions import index1_functions
@@ -29,7 +29,7 @@ def trajectory(model, start, times):
     problem = Problem(
         functions.residual, functions.size, functions.differential_rows, integrals=integrals.tolist()
     )
-    p = lower(flat).parameters()
+    p = flat_residual(flat).parameters()
     solution = solve(problem, times[0], times[-1], start, None, p, rtol=1e-6, atol=1e-9, times=times)
     assert str(solution).startswith("SUCCESS")
     return np.asarray(solution.x), result.slot_names()

@@ -10,7 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modia_py import Connector, Flow, Model, ModelError, Par, Var, der, elaborate, function, lower, time
+from modia_py import (
+    Connector,
+    Flow,
+    Model,
+    ModelError,
+    Par,
+    Var,
+    der,
+    elaborate,
+    flat_residual,
+    function,
+    time,
+)
 from modia_py.expressions.expression import Constant, Equation, leaves_of
 from modia_py.expressions.nodes import topological
 
@@ -166,7 +178,7 @@ def test_a_sum_of_100_000_terms_works():
     assert str(total).startswith("y + 0*x[0] + 1*x[1] + 2*x[2]")
     assert len(str(total)) < 3000
     assert len(leaves_of(der(total))) == 2
-    lowered = lower(flat)
+    lowered = flat_residual(flat)
     v = lowered.unknowns.pack({"x": np.ones(n), "y": 5.0})
     jaxpr = jax.make_jaxpr(lowered.residual)(0.0, v, v, lowered.parameters())
     assert len(jaxpr.eqns) < 60
@@ -218,7 +230,7 @@ def test_long_sums_over_many_shapes_and_signs():
                 e = e - self.x[k] * self.w[k] if k % 3 else e + 2.0 * self.w[k] + k
             return [self.s == e, der(self.x) == 0, der(self.w) == 0]
 
-    lowered = lower(elaborate(Mixed()))
+    lowered = flat_residual(elaborate(Mixed()))
     rng = np.random.default_rng(1)
     x, w, s = rng.normal(size=30), rng.normal(size=(30, 2)), rng.normal(size=2)
     v = lowered.unknowns.pack({"x": x, "w": w, "s": s})

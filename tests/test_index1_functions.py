@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from modia_py import Input, Model, Par, Var, connect, der, elaborate, lower, time
+from modia_py import Input, Model, Par, Var, connect, der, elaborate, flat_residual, time
 from modia_py.arrays.index1 import Slot
 from modia_py.arrays.transform import transform
 from modia_py.lowering.index1_functions import index1_functions
@@ -163,7 +163,12 @@ def lowered():
             model = model_structure(flat)
             options = {"keep": model.has_start, "tearing": tearing, "check": True}
             result = transform(model.structure, model.integers, model.integer_rows, **options)
-            made[name, tearing] = (model, result, Form(index1_functions(model, result)), lower(flat))
+            made[name, tearing] = (
+                model,
+                result,
+                Form(index1_functions(model, result)),
+                flat_residual(flat),
+            )
         return made[name, tearing]
 
     return get
@@ -254,7 +259,9 @@ def test_inputs_and_their_derivatives_are_arguments():
     functions = index1_functions(model, result)
     assert functions.input_order == 2
     empty = np.zeros(functions.size)
-    w = functions.values(0.0, empty, empty, lower(model.flat).parameters(), np.array([1.0, 2.0, 3.0]))
+    w = functions.values(
+        0.0, empty, empty, flat_residual(model.flat).parameters(), np.array([1.0, 2.0, 3.0])
+    )
     for name, value in (("x", 1.0), ("v", 2.0), ("f", 21.0)):
         assert functions.variable(w, name, model) == value
 
@@ -269,7 +276,7 @@ def test_program_size_does_not_depend_on_copies():
         model = model_structure(elaborate(Many()))
         functions = index1_functions(model, transform(model.structure, model.integers, model.integer_rows))
         x = np.ones(functions.size)
-        p = lower(model.flat).parameters()
+        p = flat_residual(model.flat).parameters()
         sizes.append(len(jax.make_jaxpr(functions.residual)(0.0, x, x, p).eqns))
     assert sizes[0] == sizes[1]
 

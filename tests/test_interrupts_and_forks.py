@@ -70,10 +70,10 @@ def works(model):
 @pytest.mark.parametrize(
     "where",
     [
-        "modia_py.compiled_model.make_signals",
-        "modia_py.compiled_model.start_values",
-        "modia_py.compiled_model.integrate",
-        "modia_py.compiled_model.Outputs",
+        "modia_py.simulation.translated_model.make_signals",
+        "modia_py.simulation.translated_model.start_values",
+        "modia_py.simulation.translated_model.integrate",
+        "modia_py.simulation.translated_model.Outputs",
         "modia_py.solvers.solve.check_arguments",
         "modia_py.solvers.solve.compile_problem",
         "modia_py.solvers.integration.make_settings",
@@ -142,8 +142,8 @@ def test_an_interrupt_while_translating():
 
 def test_no_handler_of_errors_keeps_a_loop_going(swing, monkeypatch):
     monkeypatch.setattr(
-        "modia_py.compiled_model.make_signals",
-        interrupting(sys.modules["modia_py.compiled_model"].make_signals, calls=3),
+        "modia_py.simulation.translated_model.make_signals",
+        interrupting(sys.modules["modia_py.simulation.translated_model"].make_signals, calls=3),
     )
     runs = 0
     with pytest.raises(KeyboardInterrupt):

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from modia_py import Input, Model, ModelError, Par, Var, der, elaborate, lower, time
+from modia_py import Input, Model, ModelError, Par, Var, der, elaborate, flat_residual, time
 from modia_py.models.electrical import Capacitor, Pin, Resistor, TwoPin
 from modia_py.models.examples import Ladder, SlidingMass
 
@@ -36,7 +36,7 @@ class Pair(Model):
 
 
 def values(model, **changes):
-    lowered = lower(elaborate(model))
+    lowered = flat_residual(elaborate(model))
     p = lowered.parameters(changes)
     named = {q.name: p[q.offset : q.offset + q.size].reshape(q.shape) for q in lowered.flat.parameters}
     return {name: np.asarray(value).tolist() for name, value in named.items()}
@@ -107,7 +107,7 @@ def test_overriding_by_dotted_and_nested_names():
         assert changed["b.n"] == [0.0, 1.0]
         assert changed["b.m"] == 1.0
     pair = elaborate(Pair(a={"r": [1.0, 2.0]}, **{"b.r": 4.0}))
-    starts = lower(pair).initial_values(lower(pair).parameters())
+    starts = flat_residual(pair).initial_values(flat_residual(pair).parameters())
     assert starts["a.r"].tolist() == [1.0, 2.0]
     assert starts["b.r"].tolist() == [4.0, 4.0]
     assert values(Ladder(3, **{"r.R": [1.0, 2.0, 3.0], "source.V": 5.0}))["r.R"] == [1.0, 2.0, 3.0]
@@ -170,7 +170,7 @@ def test_arrays_of_components_that_contain_arrays_and_components():
     assert world.groups[1].members[1:].r.shape == (2, 2)
     assert world.groups[[0, 2]].members[[0, 1, 2]].r.shape == (2, 3, 2)
     assert str(world.groups[1:].members[0].r[:, 1]) == "groups[1:].members[0].r[:, 1]"
-    lowered = lower(flat)
+    lowered = flat_residual(flat)
     rng = np.random.default_rng(0)
     r, lead_r, x, mean = (rng.normal(size=s) for s in ((5, 3, 2), (5, 2), 5, (5, 2)))
     named = {"groups.members.r": r, "groups.leader.r": lead_r, "x": x, "groups.mean": mean}
@@ -237,7 +237,7 @@ def test_parameters_computed_from_parameters_follow_them():
     assert given["many[0].R"] == 1.0
     assert given["many[1].R"] == 14.0
     assert given["cells.scale"] == [7.0, 7.0]
-    lowered = lower(elaborate(Pack()))
+    lowered = flat_residual(elaborate(Pack()))
     starts = lowered.initial_values(lowered.parameters({"R": 4.0}))
     assert starts["x"].tolist() == [2.0, 2.0]
     assert starts["y"] == 7.0
@@ -283,7 +283,7 @@ def test_equal_components_are_evaluated_once():
     flat = elaborate(Many())
     assert sorted(calls) == [1, 2]
     assert str(flat.equations[5]) == "der(all[5].x) == -all[5].x**2"
-    lowered = lower(flat)
+    lowered = flat_residual(flat)
     v = np.arange(1.0, 21.0)
     x = {f"all[{k}].x": v[k] for k in range(20)}
     residual = lowered.residual(0.0, lowered.unknowns.pack(x), np.zeros(20), lowered.parameters())
@@ -299,7 +299,7 @@ def test_inputs_and_their_derivatives():
         def equations(self):
             return [self.x == self.u + time * der(self.u)]
 
-    lowered = lower(elaborate(Driven()))
+    lowered = flat_residual(elaborate(Driven()))
     assert list(lowered.inputs.places) == ["u", "der(u)"]
     u = lowered.inputs.pack({"u": [1.0, 2.0], "der(u)": [10.0, 20.0]})
     residual = lowered.residual(3.0, np.zeros(2), np.zeros(2), lowered.parameters(), u)
@@ -314,7 +314,7 @@ def test_second_derivatives_become_first_order():
         def equations(self):
             return [self.m * der(der(self.x)) == -self.x]
 
-    lowered = lower(elaborate(Spring()))
+    lowered = flat_residual(elaborate(Spring()))
     assert list(lowered.unknowns.places) == ["x", "der(x)"]
     v = lowered.unknowns.pack({"x": 1.0, "der(x)": 2.0})
     vdot = lowered.unknowns.pack({"x": 3.0, "der(x)": 5.0})
@@ -333,7 +333,7 @@ def test_initial_equations():
 
     flat = elaborate(Steady())
     assert str(flat.initial_equations[0]) == "der(x) == 0"
-    lowered = lower(flat)
+    lowered = flat_residual(flat)
     residual = lowered.initial_residual(0.0, np.zeros(2), np.array([3.0, 4.0]), lowered.parameters())
     assert residual.tolist() == [3.0, 4.0]
     assert "initial equations" in str(flat)

@@ -8,7 +8,7 @@ import pytest
 
 from modia_py import Model, Par, Var, der, time
 from modia_py.expressions.calculus import differentiate_equation
-from modia_py.expressions.linear_terms import Kind, Pattern, linear_terms
+from modia_py.expressions.linear_terms import CoefficientKind, Dependence, linear_terms
 
 from .helpers import trajectory, value_of
 from .test_calculus import CATALOGUE
@@ -26,8 +26,8 @@ class Plant(Model):
 
 
 s = Plant()
-INTEGER, CONSTANT, NONZERO, MAY_VANISH, NONLINEAR = Kind
-ELEMENTWISE, BROADCAST, SUM, GENERAL = Pattern
+INTEGER, CONSTANT, NONZERO, MAY_VANISH, NONLINEAR = CoefficientKind
+ELEMENTWISE, BROADCAST, SUM, GENERAL = Dependence
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_kinds_and_coefficients(equation, expected):
     ids=str,
 )
 def test_patterns(equation, expected):
-    assert {str(t.node): (t.pattern, t.kind) for t in linear_terms(equation)} == expected
+    assert {str(t.node): (t.dependence, t.kind) for t in linear_terms(equation)} == expected
 
 
 def test_sum_axes():
@@ -90,7 +90,7 @@ def test_sum_axes():
         r = Var(2)
 
     grid = Grid()
-    (term,) = [t for t in linear_terms(grid.g.sum(axis=-1) == grid.r) if t.pattern is SUM]
+    (term,) = [t for t in linear_terms(grid.g.sum(axis=-1) == grid.r) if t.dependence is SUM]
     assert term.axes == (1,)
     assert "1 * g: a constant integer, all elements along the summed axes" in str(term)
 
@@ -116,7 +116,7 @@ def test_terms_agree_with_the_jacobian(equation, differentiated):
         jacobian = np.asarray(jax.jacobian(along)(here)).reshape(residual.size, -1)
         elsewhere = np.asarray(jax.jacobian(along)(here * 0 + 0.1)).reshape(residual.size, -1)
         np.testing.assert_allclose(jacobian, elsewhere, rtol=1e-9, atol=1e-9)
-        if len(terms) == 1 and terms[0].pattern is ELEMENTWISE:
+        if len(terms) == 1 and terms[0].dependence is ELEMENTWISE:
             coefficient = value_of(terms[0].coefficient, lambda node: trajectory(node, 0.4))
             expected = np.zeros_like(jacobian)
             places = terms[0].positions.to_array().ravel()

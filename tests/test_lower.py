@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modia_py import Model, ModelError, Par, Var, connect, der, elaborate, lower, time
+from modia_py import Model, ModelError, Par, Var, connect, der, elaborate, flat_residual, time
 from modia_py.models.electrical import ConstantVoltage, Ground, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
 
@@ -56,7 +56,7 @@ def test_equations_in_a_python_loop_lower_to_one_call():
                 yield der(self.x[k]) == self.x[k - 1] * (0.5 * k) - np.sin(self.x[k])
 
     assert program_size(Loop(5)) == program_size(Loop(300))
-    lowered = lower(elaborate(Loop(300)))
+    lowered = flat_residual(elaborate(Loop(300)))
     x = np.linspace(0, 1, 300)
     residual = lowered.residual(0.0, x, np.zeros(300), lowered.parameters())
     expected = -np.append(1.0, x[:-1] * 0.5 * np.arange(1, 300) - np.sin(x[1:]))
@@ -65,7 +65,7 @@ def test_equations_in_a_python_loop_lower_to_one_call():
 
 
 def test_parameters_are_arguments():
-    lowered = lower(elaborate(SlidingMass()))
+    lowered = flat_residual(elaborate(SlidingMass()))
     compiled = jax.jit(lowered.residual)
     v = np.linspace(0, 1, lowered.unknowns.size)
     before = compiled(0.0, v, v, lowered.parameters())
@@ -78,7 +78,7 @@ def test_parameters_are_arguments():
 
 
 def test_residual_is_differentiable_in_everything():
-    lowered = lower(elaborate(SlidingMass()))
+    lowered = flat_residual(elaborate(SlidingMass()))
     v = np.linspace(0.1, 1, lowered.unknowns.size)
     p = lowered.parameters()
     for place in (1, 2, 3):
@@ -94,7 +94,7 @@ def test_residual_is_differentiable_in_everything():
 
 
 def test_sizes_are_checked():
-    lowered = lower(elaborate(SlidingMass()))
+    lowered = flat_residual(elaborate(SlidingMass()))
     v, p = np.zeros(13), lowered.parameters()
     with pytest.raises(ModelError, match=r"SlidingMass: vdot has shape \(5,\), expected \(13,\)"):
         lowered.residual(0.0, v, np.zeros(5), p)
@@ -226,8 +226,8 @@ def test_array_model_equals_written_out_model(case):
     n, forms, copies, seed = case
     rng = np.random.default_rng(seed)
     p, q = rng.uniform(0.5, 2, (copies, n)), rng.uniform(0.5, 2, copies)
-    arrays = lower(elaborate(Whole(n, forms, copies, p, q, as_array=True)))
-    single = lower(elaborate(Whole(n, forms, copies, p, q, as_array=False)))
+    arrays = flat_residual(elaborate(Whole(n, forms, copies, p, q, as_array=True)))
+    single = flat_residual(elaborate(Whole(n, forms, copies, p, q, as_array=False)))
     assert arrays.unknowns.size == single.unknowns.size
     results = []
     values = {name: rng.normal(size=(2, *place.shape)) for name, place in arrays.unknowns.places.items()}

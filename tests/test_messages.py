@@ -8,7 +8,19 @@ import numpy as np
 import pytest
 import scipy.special
 
-from modia_py import Connector, Flow, Input, Model, ModelError, Par, Var, connect, der, elaborate, lower
+from modia_py import (
+    Connector,
+    Flow,
+    Input,
+    Model,
+    ModelError,
+    Par,
+    Var,
+    connect,
+    der,
+    elaborate,
+    flat_residual,
+)
 from modia_py.models.electrical import Ground, Pin, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
 
@@ -76,7 +88,7 @@ def test_unknown_parameter_names_propose_near_ones():
     assert "has no parameter or variable 'r.RR'" in message(lambda: Ladder(5, r={"RR": 1.0}))
     assert "'r' is a Resistor of Ladder, not a parameter" in message(lambda: Ladder(5, r=1.0))
     assert "such as 'r." in message(lambda: Ladder(5, r=1.0))
-    lowered = lower(elaborate(Ladder(3)))
+    lowered = flat_residual(elaborate(Ladder(3)))
     text = message(lambda: lowered.parameters({"r.r": 1.0}))
     assert "Ladder has no parameter 'r.r'" in text
     assert "Did you mean 'r.R'" in text
@@ -247,7 +259,7 @@ def test_parameter_values():
     text = message(lambda: type("Zero", (Model,), {"m": Par([1.0, 0.0], nonzero=True)})())
     assert "Parameter Zero.m is zero" in text
     assert "declared nonzero" in text
-    lowered = lower(elaborate(Ladder(3)))
+    lowered = flat_residual(elaborate(Ladder(3)))
     assert "Parameter c.C is zero" in message(lambda: lowered.parameters({"c.C": [1.0, 0.0, 1.0]}))
     assert "Parameter r.R is NaN" in message(lambda: lowered.parameters({"r.R": np.nan}))
     text = message(lambda: lowered.parameters({"r.R": [1.0, 2.0]}))
@@ -308,7 +320,7 @@ def test_parameters_computed_in_a_circle_or_from_elsewhere():
             self.r = Resistor.array(3)
             self.k = Par(self.r.R.sum())
 
-    lowered = lower(elaborate(Deep()))
+    lowered = flat_residual(elaborate(Deep()))
     assert lowered.parameters({"r.R": [1.0, 2.0, 3.0]})[lowered.flat.by_name["k"].offset] == 6.0
 
 

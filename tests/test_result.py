@@ -181,6 +181,7 @@ def test_statistics_read_like_counters_and_like_text():
     assert stats.line == (
         "120 steps (4 rejected), 400 residuals, 0 Jacobians, 0 factorizations, klu, 1.25 s"
     )
+    assert "method: bdf: ndf of order 1 to 5" in str(stats)
     assert "time: translate 0.25 s, integrate 1 s" in str(stats)
     assert "multipliers of constraints (small is good): 3e-09 length, 2e-12 angle" in str(stats)
     assert type(stats).from_json(stats.to_json()) == STATISTICS

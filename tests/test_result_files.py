@@ -89,7 +89,7 @@ def test_saving_writes_batch_by_batch_and_keeps_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(result_files, "BATCH", 1000)
     result = sample_result()
     result.save(tmp_path / "a.nc")
-    assert result._kept == {}
+    assert result._cache == {}
     np.testing.assert_array_equal(Result.load(tmp_path / "a.nc")["big.u"], VALUES["big.u", 0])
 
 

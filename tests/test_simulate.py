@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -23,7 +24,7 @@ from modia_py import (
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
 from modia_py.simulation.compile_times import watch_compilation
-from modia_py.translate import _kept
+from modia_py.translate import _translations
 
 
 class Lag(Model):
@@ -110,7 +111,7 @@ def test_what_changes_the_structure_is_translated_anew():
     one, two = translate(Gain(-1.0)), translate(Gain(-2.0))
     assert one.translation is not two.translation
     assert translate(Gain(-1.0)).translation is one.translation
-    assert len(_kept) <= 32
+    assert len(_translations) <= 32
 
 
 def test_tearing_changes_nothing_but_the_form():
@@ -221,6 +222,19 @@ def test_wrong_inputs(lag, inputs, text):
 def test_wrong_options(mass, options, text):
     with pytest.raises(ModelError, match=text):
         mass.simulate(**{"stop_time": 1.0, **options})
+
+
+def test_an_unknown_option_is_refused_before_anything_is_translated(monkeypatch):
+    module = sys.modules["modia_py.simulate"]  # the package has the function under this name
+    monkeypatch.setattr(module, "translate", lambda *_, **__: pytest.fail("translated the model"))
+    with pytest.raises(TypeError, match="rtoll"):
+        simulate(SlidingMass(), 1.0, rtoll=1e-3)
+
+
+def test_a_result_says_which_formulas_have_run(mass):
+    result = mass.simulate(0.1, method="bdf")
+    assert result.stats.method == "bdf: ndf of order 1 to 5"
+    assert simulate(SlidingMass(), 0.1).stats.steps == result.stats.steps
 
 
 def test_wrong_models():

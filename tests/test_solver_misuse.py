@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modia_py.solvers import Problem, Status, solve
+from modia_py.solvers import Problem, Status, make_trajectory, solve
 
 
 def decay(n=1, **more):
@@ -39,6 +39,11 @@ def oscillator(frequency):
 def test_arguments(options, text):
     with pytest.raises(ValueError, match=text):
         solve(decay(), 0.0, 1.0, [1.0], **options)
+
+
+def test_a_trajectory_of_no_known_formula():
+    with pytest.raises(ValueError, match="no formula 'adams'; there are ndf, bdf"):
+        make_trajectory(decay(), None, formula="adams")
 
 
 def test_a_first_step_is_no_longer_than_the_longest():

@@ -27,7 +27,7 @@ MODELS = {
 
 def patterns(sim):
     translation = sim.translation
-    return sparsity(translation.structure, translation.result, translation.functions)
+    return sparsity(translation.structure, translation.transformed, translation.functions)
 
 
 @pytest.mark.parametrize("tearing", ["auto", False])

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from modia_py import Model, Var, der, elaborate, lower, time
+from modia_py import Model, Var, der, elaborate, flat_residual, time
 from modia_py.arrays.transform import SingularStructure, transform
 from modia_py.lowering.model_structure import model_structure
 from modia_py.lowering.value_map import flat_starts
@@ -121,7 +121,7 @@ def test_aliases_of_component_arrays_hold(build, declared):
     found = transform(
         structure.structure, structure.integers, structure.integer_rows, check=True
     ).simplified.found
-    lowered = lower(flat)
+    lowered = flat_residual(flat)
     zero = np.zeros(lowered.unknowns.size)
     matrix = np.asarray(jax.jacobian(lowered.residual, 1)(1.0, zero, zero, lowered.parameters()))
     solution = np.linalg.solve(matrix, -np.asarray(lowered.residual(1.0, zero, zero, lowered.parameters())))

@@ -25,7 +25,7 @@ from modia_py.expressions.surroundings import surroundings
 from modia_py.program.time_expressions import TimeExpressions
 from modia_py.program.translation import MOST_PROGRAMS
 from modia_py.simulation.compile_times import watch_compilation
-from modia_py.translate import MOST_KEPT, _kept
+from modia_py.translate import MOST_TRANSLATIONS, _translations
 
 
 class LateStep(Model):
@@ -253,7 +253,7 @@ def test_functions_that_always_differ_are_not_kept_for_ever():
     rates = [-np.log(sim.simulate(0.1, times=3).final("x")) / 0.1 for _ in range(3)]
     assert np.all(np.diff(np.round(rates)) >= 1)
     np.testing.assert_allclose(rates, np.round(rates), rtol=1e-4)
-    assert len(_kept) <= MOST_KEPT
+    assert len(_translations) <= MOST_TRANSLATIONS
     assert MOST_PROGRAMS < 100
 
 

@@ -24,7 +24,7 @@ class ArrayInterface:
     def _apply_numpy(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         raise NotImplementedError
 
-    def _refuse(self, what: str, advice: str) -> Any:
+    def _refuse(self, wanted: str, advice: str) -> Any:
         raise NotImplementedError
 
     # Arithmetic
@@ -235,3 +235,14 @@ OPERATOR_UFUNCS = frozenset(
     "add subtract multiply divide floor_divide remainder power matmul negative positive absolute "
     "equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not".split()
 )
+
+
+def holds_expression(value: Any) -> bool:
+    """Whether there is an expression in nested sequences."""
+    if isinstance(value, (list, tuple)):
+        return any(holds_expression(item) for item in value)
+    return isinstance(value, ArrayInterface) or (isinstance(value, np.ndarray) and value.dtype == object)
+
+
+def is_number_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and not holds_expression(value) and len(value) > 0

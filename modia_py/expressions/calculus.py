@@ -39,7 +39,41 @@ from .symbol_kinds import SymbolKind
 
 
 def der(x: Any) -> Expr:
-    """The time derivative of a variable, a slice, an expression, or of another derivative."""
+    """Differentiate with respect to time.
+
+    Parameters
+    ----------
+    x : expression
+        A variable, a slice, an expression, or another derivative: `der(der(s))`.
+
+    Returns
+    -------
+    Expr
+        The derivative, of the shape of x. Linear functions and products are differentiated by rule, any
+        other function by `jax.jvp`.
+
+    Raises
+    ------
+    ModelError
+        If the expression jumps: its derivative would be an impulse that is not computed.
+
+    Warns
+    -----
+    ModelWarning
+        For the derivative of a parameter, and where a part of the expression jumps.
+
+    Examples
+    --------
+    >>> from modia_py import Model, Var, der
+    >>> class Point(Model):
+    ...     s = Var()
+    ...     r = Var(3)
+    >>> point = Point()
+    >>> der(point.s * point.r)
+    der(s)*r + s*der(r)
+    >>> der(point.r[1:]).shape
+    (2,)
+    """
     expr = as_expr(x)
     if isinstance(expr, Leaf) and expr.kind is SymbolKind.PARAMETER:
         warnings.warn(

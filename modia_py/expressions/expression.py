@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..source import Source, user_source
-from .array_interface import ArrayInterface
+from .array_interface import ArrayInterface, holds_expression, is_number_list
 from .indexing import Index, Shape, make_index
 from .nodes import Node, intern_node, topological
 from .primitives import (
@@ -76,8 +76,8 @@ class Expr(Node, ArrayInterface):
             return self.size
         return call(from_numpy(function), *args, **kwargs)
 
-    def _refuse(self, what: str, advice: str) -> Any:
-        raise ModelError(f"The expression `{self}` cannot become {what} ({user_source()}). {advice}")
+    def _refuse(self, wanted: str, advice: str) -> Any:
+        raise ModelError(f"The expression `{self}` cannot become {wanted} ({user_source()}). {advice}")
 
     def __str__(self) -> str:
         from .printing import expression_text  # printing reads nodes: it comes after them
@@ -187,19 +187,13 @@ def as_expr(value: Any) -> Expr:
         return value._apply("add", value, 0)
     if isinstance(value, Equation):
         raise ModelError(f"The equation `{value}` is used as a number ({user_source()}).")
-    if isinstance(value, (list, tuple)) and _holds_expression(value):
+    if isinstance(value, (list, tuple)) and holds_expression(value):
         return call(named("stack"), [as_expr(item) for item in value])
     if isinstance(value, np.ndarray) and value.dtype == object:
         if value.ndim == 0:
             return as_expr(value.item())
         return call(named("stack"), [as_expr(item) for item in value])
     return constant(value)
-
-
-def _holds_expression(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(_holds_expression(item) for item in value)
-    return isinstance(value, ArrayInterface) or (isinstance(value, np.ndarray) and value.dtype == object)
 
 
 def _is_integer(value: Any) -> bool:
@@ -275,7 +269,7 @@ def call(primitive: Primitive, *args: Any, **kwargs: Any) -> Any:
     except Exception as error:
         failure = error
     try:  # JAX refuses lists where numpy takes them for arrays
-        arrays = jax.tree_util.tree_map(_list_to_array, (args, kwargs), is_leaf=_is_number_list)
+        arrays = jax.tree_util.tree_map(_list_to_array, (args, kwargs), is_leaf=is_number_list)
         return _call_as_written(primitive, *arrays)
     except ModelError:
         raise
@@ -299,10 +293,6 @@ def _call_as_written(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
         described = tuple((arg.shape, arg.dtype) for arg in dynamic)
         primitive = FunctionUse(primitive, signature, described).traced_now()
     return apply(primitive, signature, tuple(dynamic))
-
-
-def _is_number_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and not _holds_expression(value) and len(value) > 0
 
 
 def _list_to_array(value: Any) -> Any:
@@ -366,9 +356,9 @@ class Equation:
             ) from None
         for side in (self.lhs, self.rhs):
             if side.dtype not in ("float64", "int64"):
-                what = "a relation" if side.dtype == "bool" else "complex numbers"
+                values = "a relation" if side.dtype == "bool" else "complex numbers"
                 raise ModelError(
-                    f"`{self}` ({self.source}) equates {what}: an equation is between real numbers."
+                    f"`{self}` ({self.source}) equates {values}: an equation is between real numbers."
                 )
 
     @property

@@ -29,7 +29,7 @@ from .templates import Piece, as_piece
 LARGEST_EXACT = 2.0**53  # integers up to this are exact as floating point numbers
 
 
-class Kind(Enum):
+class CoefficientKind(Enum):
     """What is known about a coefficient, the more useful the earlier."""
 
     INTEGER = "a constant integer"
@@ -39,7 +39,7 @@ class Kind(Enum):
     NONLINEAR = "not linear"
 
 
-class Pattern(Enum):
+class Dependence(Enum):
     """Which elements of the variable an element of the equation depends on."""
 
     ELEMENTWISE = "the same element"
@@ -52,21 +52,21 @@ class Pattern(Enum):
 class LinearTerm:
     """How a variable, or a selection of its elements, occurs in an equation.
 
-    `coefficient` is None where the pattern is general or the occurrence is not linear. `axes` are the
-    axes of the selection that the pattern SUM sums over.
+    `coefficient` is None where the dependence is general or the occurrence is not linear. `axes` are the
+    axes of the selection that the dependence SUM sums over.
     """
 
     node: Expr
     leaf: Leaf
     positions: Positions
-    kind: Kind
-    pattern: Pattern
+    kind: CoefficientKind
+    dependence: Dependence
     coefficient: Expr | None = None
     axes: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         coefficient = "" if self.coefficient is None else f"{clip_text(self.coefficient)} * "
-        return f"{coefficient}{self.node}: {self.kind.value}, {self.pattern.value}"
+        return f"{coefficient}{self.node}: {self.kind.value}, {self.dependence.value}"
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,14 @@ class _Weight:
     """The coefficient on the way down: None for general ones, whose factors are in `involved`."""
 
     coefficient: Expr | None
-    pattern: Pattern
+    dependence: Dependence
     involved: tuple[Expr, ...] = ()
     axes: tuple[int, ...] = ()
     linear: bool = True
 
 
-_NONLINEAR = _Weight(None, Pattern.GENERAL, linear=False)
-_NONLINEAR_BY_ELEMENT = _Weight(None, Pattern.ELEMENTWISE, linear=False)
+_NONLINEAR = _Weight(None, Dependence.GENERAL, linear=False)
+_NONLINEAR_BY_ELEMENT = _Weight(None, Dependence.ELEMENTWISE, linear=False)
 
 
 def linear_terms(equation: Equation) -> list[LinearTerm]:
@@ -89,7 +89,7 @@ def linear_terms(equation: Equation) -> list[LinearTerm]:
     root = equation.residual()
     nodes = list(topological([root], lambda node: not node.args or as_piece(node) is not None))
     unknown = _contains_unknown(nodes)
-    weights: dict[int, _Weight] = {id(root): _Weight(constant(1), Pattern.ELEMENTWISE)}
+    weights: dict[int, _Weight] = {id(root): _Weight(constant(1), Dependence.ELEMENTWISE)}
     terms = []
     for node in reversed(nodes):
         if not unknown[id(node)]:
@@ -113,9 +113,9 @@ def _added_up(terms: list[LinearTerm]) -> list[LinearTerm]:
     """Selections of the same elements written differently, `x[1]` and `x[1:2][0]`, are one term."""
     merged: dict[tuple, LinearTerm] = {}
     for place, term in enumerate(terms):
-        key = (*Piece(term.leaf, term.positions).key(), term.positions.shape, term.pattern, term.axes)
+        key = (*Piece(term.leaf, term.positions).key(), term.positions.shape, term.dependence, term.axes)
         known = merged.get(key)
-        if term.coefficient is None or term.kind is Kind.NONLINEAR:
+        if term.coefficient is None or term.kind is CoefficientKind.NONLINEAR:
             merged[(place,)] = term
         elif known is None or known.coefficient is None:
             merged[key] = term
@@ -138,18 +138,18 @@ def _demote_shared(terms: list[LinearTerm]) -> list[LinearTerm]:
         for a, b in itertools.combinations(places, 2):
             if not _meet(terms[a], terms[b]):
                 continue
-            nonlinear = Kind.NONLINEAR in (terms[a].kind, terms[b].kind)
-            kind = Kind.NONLINEAR if nonlinear else Kind.MAY_VANISH
+            nonlinear = CoefficientKind.NONLINEAR in (terms[a].kind, terms[b].kind)
+            kind = CoefficientKind.NONLINEAR if nonlinear else CoefficientKind.MAY_VANISH
             for place in (a, b):
-                weaker = max(kind, terms[place].kind, key=list(Kind).index)
+                weaker = max(kind, terms[place].kind, key=list(CoefficientKind).index)
                 terms[place] = replace(
-                    terms[place], kind=weaker, pattern=Pattern.GENERAL, coefficient=None, axes=()
+                    terms[place], kind=weaker, dependence=Dependence.GENERAL, coefficient=None, axes=()
                 )
     return terms
 
 
 def _meet(a: LinearTerm, b: LinearTerm) -> bool:
-    if a.pattern is b.pattern is Pattern.ELEMENTWISE:
+    if a.dependence is b.dependence is Dependence.ELEMENTWISE:
         return meet_in_a_row(a.positions, b.positions)
     return share_elements(a.positions, b.positions)
 
@@ -172,7 +172,7 @@ def _hand_down(node: Any, weight: _Weight) -> list[_Weight]:
         return [_general(weight) if weight.linear else _NONLINEAR]
     linear = node.linear if weight.linear else None
     if linear is None:
-        by_element = weight.pattern is Pattern.ELEMENTWISE and node.primitive.elementwise
+        by_element = weight.dependence is Dependence.ELEMENTWISE and node.primitive.elementwise
         return [
             _NONLINEAR_BY_ELEMENT if by_element and arg.shape == node.shape else _NONLINEAR for arg in args
         ]
@@ -196,7 +196,7 @@ def _others(args: tuple, place: int) -> tuple:
 
 def _general(weight: _Weight, factors: tuple = ()) -> _Weight:
     own = () if weight.coefficient is None else (weight.coefficient,)
-    return _Weight(None, Pattern.GENERAL, (*weight.involved, *own, *factors))
+    return _Weight(None, Dependence.GENERAL, (*weight.involved, *own, *factors))
 
 
 def _elementwise(node: Call, place: int, weight: _Weight) -> _Weight:
@@ -204,18 +204,18 @@ def _elementwise(node: Call, place: int, weight: _Weight) -> _Weight:
     linear = node.linear
     arg = node.args[place]
     if isinstance(linear, frozenset) and place not in linear:
-        by_element = weight.pattern is Pattern.ELEMENTWISE and arg.shape == node.shape  # type: ignore[attr-defined]
+        by_element = weight.dependence is Dependence.ELEMENTWISE and arg.shape == node.shape  # type: ignore[attr-defined]
         return _NONLINEAR_BY_ELEMENT if by_element else _NONLINEAR
     held = _others(node.args, place) if linear != JOINT else ()
-    if weight.coefficient is None or weight.pattern is Pattern.SUM:
+    if weight.coefficient is None or weight.dependence is Dependence.SUM:
         return _general(weight, held)
     partial = _partial(node, place)
     if arg.shape != node.shape:  # type: ignore[attr-defined]
         coefficient = _times(weight.coefficient, partial)
-        if weight.pattern is Pattern.ELEMENTWISE and coefficient.size == 1:
-            return _Weight(coefficient, Pattern.BROADCAST, weight.involved)
+        if weight.dependence is Dependence.ELEMENTWISE and coefficient.size == 1:
+            return _Weight(coefficient, Dependence.BROADCAST, weight.involved)
         return _general(weight, held)
-    return _Weight(_times(weight.coefficient, partial), weight.pattern, weight.involved)
+    return _Weight(_times(weight.coefficient, partial), weight.dependence, weight.involved)
 
 
 def _partial(node: Call, place: int) -> Expr:
@@ -252,7 +252,7 @@ def _summed(node: Call, weight: _Weight) -> _Weight:
     axis = keywords.get("axis", arguments[1] if len(arguments) > 1 else None)
     summed = arguments[0]
     axes = tuple(range(summed.ndim)) if axis is None else tuple(np.atleast_1d(axis))
-    elementwise = weight.pattern is Pattern.ELEMENTWISE and weight.coefficient is not None
+    elementwise = weight.dependence is Dependence.ELEMENTWISE and weight.coefficient is not None
     if node.linear is None or keywords.get("keepdims") or not elementwise:
         return _general(weight)
     assert weight.coefficient is not None
@@ -260,7 +260,7 @@ def _summed(node: Call, weight: _Weight) -> _Weight:
         return _general(weight)
     return _Weight(
         weight.coefficient,
-        Pattern.SUM,
+        Dependence.SUM,
         weight.involved,
         tuple(sorted(int(k) % summed.ndim for k in axes)),
     )
@@ -269,25 +269,29 @@ def _summed(node: Call, weight: _Weight) -> _Weight:
 def _add(a: _Weight, b: _Weight) -> _Weight:
     """The weight of a variable that is reached on two ways."""
     if not (a.linear and b.linear):
-        by_element = a.pattern is b.pattern is Pattern.ELEMENTWISE
+        by_element = a.dependence is b.dependence is Dependence.ELEMENTWISE
         return _NONLINEAR_BY_ELEMENT if by_element else _NONLINEAR
-    same = a.pattern is b.pattern and a.axes == b.axes
+    same = a.dependence is b.dependence and a.axes == b.axes
     if same and a.coefficient is not None and b.coefficient is not None:
-        return _Weight(_plus(a.coefficient, b.coefficient), a.pattern, (*a.involved, *b.involved), a.axes)
-    return _Weight(None, Pattern.GENERAL, _general(a).involved + _general(b).involved)
+        return _Weight(
+            _plus(a.coefficient, b.coefficient), a.dependence, (*a.involved, *b.involved), a.axes
+        )
+    return _Weight(None, Dependence.GENERAL, _general(a).involved + _general(b).involved)
 
 
 def _term(node: Expr, leaf: Leaf, positions: Positions, weight: _Weight) -> LinearTerm | None:
     involved = [*weight.involved, *([weight.coefficient] if weight.coefficient is not None else [])]
     if not weight.linear or _overlaps(involved, leaf, positions):
-        pattern = weight.pattern if weight.pattern is Pattern.ELEMENTWISE else Pattern.GENERAL
-        return LinearTerm(node, leaf, positions, Kind.NONLINEAR, pattern)
+        dependence = (
+            weight.dependence if weight.dependence is Dependence.ELEMENTWISE else Dependence.GENERAL
+        )
+        return LinearTerm(node, leaf, positions, CoefficientKind.NONLINEAR, dependence)
     if weight.coefficient is None:
-        return LinearTerm(node, leaf, positions, Kind.MAY_VANISH, Pattern.GENERAL)
+        return LinearTerm(node, leaf, positions, CoefficientKind.MAY_VANISH, Dependence.GENERAL)
     value = weight.coefficient
     if _vanishes(value):
         return None
-    return LinearTerm(node, leaf, positions, _kind(value), weight.pattern, value, weight.axes)
+    return LinearTerm(node, leaf, positions, _kind(value), weight.dependence, value, weight.axes)
 
 
 def _overlaps(factors: list[Expr], leaf: Leaf, positions: Positions) -> bool:
@@ -299,14 +303,14 @@ def _overlaps(factors: list[Expr], leaf: Leaf, positions: Positions) -> bool:
     return False
 
 
-def _kind(coefficient: Expr) -> Kind:
+def _kind(coefficient: Expr) -> CoefficientKind:
     if isinstance(coefficient, Constant):
         value = coefficient.value
         if not value.all() or not np.isfinite(value).all():
-            return Kind.MAY_VANISH
+            return CoefficientKind.MAY_VANISH
         is_integer = np.array_equal(value, np.rint(value)) and np.abs(value).max() < LARGEST_EXACT
-        return Kind.INTEGER if is_integer else Kind.CONSTANT
-    return Kind.NONZERO if _is_nonzero(coefficient) else Kind.MAY_VANISH
+        return CoefficientKind.INTEGER if is_integer else CoefficientKind.CONSTANT
+    return CoefficientKind.NONZERO if _is_nonzero(coefficient) else CoefficientKind.MAY_VANISH
 
 
 def _is_nonzero(coefficient: Expr) -> bool:
@@ -344,4 +348,4 @@ def _plus(a: Expr, b: Expr) -> Expr:
     return a + b
 
 
-__all__ = ["Kind", "LinearTerm", "Pattern", "linear_terms"]
+__all__ = ["CoefficientKind", "Dependence", "LinearTerm", "linear_terms"]

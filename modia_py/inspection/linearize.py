@@ -26,7 +26,17 @@ MOST_UNKNOWNS = 5000
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """A, B, C, D (it can be unpacked into these), and what their rows and columns stand for."""
+    """A linear model, `der(s) = A s + B u, y = C s + D u`; it can be unpacked into A, B, C, D.
+
+    Attributes
+    ----------
+    A, B, C, D : array
+        The matrices.
+    states, inputs, outputs : tuple of str
+        Names of the elements of s, u and y.
+    time : float
+        The time of the simulation at which it holds.
+    """
 
     A: np.ndarray
     B: np.ndarray
@@ -41,7 +51,13 @@ class Linearization:
         return iter((self.A, self.B, self.C, self.D))
 
     def eigenvalues(self) -> np.ndarray:
-        """Of A, the slowest first."""
+        """Compute the eigenvalues of A.
+
+        Returns
+        -------
+        array
+            Complex or real, the largest real part, which is the slowest decay, first.
+        """
         values = np.linalg.eigvals(self.A)
         return values[np.argsort(-values.real, kind="stable")]
 

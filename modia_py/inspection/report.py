@@ -17,7 +17,7 @@ WIDTH = 100
 
 def report_text(name: str, translation: Translation) -> str:
     """Every pass with its numbers, and names as far as they fit."""
-    names = NodeNames(translation.structure, translation.result)
+    names = NodeNames(translation.structure, translation.transformed)
     sections = [
         _given(name, translation),
         _singularities(translation, names),
@@ -41,7 +41,7 @@ def _given(name: str, translation: Translation) -> list[str]:
 
 
 def _singularities(translation: Translation, names: NodeNames) -> list[str]:
-    simplified = translation.result.simplified
+    simplified = translation.transformed.simplified
     found, original = simplified.found, simplified.original
     left = simplified.structure
     unknowns = int(left.variable_size[left.integral_of_variable() == NONE].sum())
@@ -71,9 +71,9 @@ def _singularities(translation: Translation, names: NodeNames) -> list[str]:
 
 def _index(translation: Translation) -> list[str]:
     """How often equations were differentiated."""
-    model, final = translation.structure, translation.result.structure
-    original = translation.result.simplified
-    times = times_differentiated(translation.result)
+    model, final = translation.structure, translation.transformed.structure
+    original = translation.transformed.simplified
+    times = times_differentiated(translation.transformed)
     most = int(times.max(initial=0))
     algebraic = bool((final.variable_derivative == NONE)[: final.variable_count].any())
     lines = [f"index {most + 1}" if most or algebraic else "index 0"]
@@ -94,11 +94,11 @@ def _index(translation: Translation) -> list[str]:
 
 
 def _blocks(translation: Translation, names: NodeNames) -> list[str]:
-    blocks = translation.result.blocks
+    blocks = translation.transformed.blocks
     sizes = np.diff(blocks.variable_start)
     scalars = (
         np.add.reduceat(
-            np.append(translation.result.structure.variable_size[blocks.variables], 0),
+            np.append(translation.transformed.structure.variable_size[blocks.variables], 0),
             blocks.variable_start[:-1],
         )
         if len(blocks)
@@ -114,7 +114,7 @@ def _blocks(translation: Translation, names: NodeNames) -> list[str]:
 
 
 def _form(translation: Translation, names: NodeNames) -> list[str]:
-    form = translation.result.form
+    form = translation.transformed.form
     local = int(form.structure.equation_size[form.local_equations].sum())
     lines = [
         f"special index-1 form: {form.size} unknowns in x, {form.row_count} rows; {local} assigned locally "
@@ -142,9 +142,9 @@ def _form(translation: Translation, names: NodeNames) -> list[str]:
 
 
 def _numerics(translation: Translation) -> list[str]:
-    chosen = translation.kept.get("linear_solver", "chosen at the first simulation")
+    chosen = translation.cache.linear_solver or "chosen at the first simulation"
     seconds = ", ".join(f"{stage} {value:.3g} s" for stage, value in translation.seconds.items())
-    compiled = translation.kept.get("compile_seconds")
+    compiled = translation.cache.compile_seconds
     xla = "nothing is compiled yet" if compiled is None else f"XLA {compiled:.3g} s"
     return [f"linear solver: {chosen}", f"times: {seconds}, {xla}"]
 

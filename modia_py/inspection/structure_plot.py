@@ -15,8 +15,8 @@ LABELS = 6.0  # inches for the texts of equations beside both pictures
 
 def structure_figure(translation: Translation, name: str, file: str | None = None) -> Any:
     """Incidence as written beside the blocks of the transformed equations, each framed."""
-    original, final = translation.structure.structure, translation.result.structure
-    blocks = translation.result.blocks
+    original, final = translation.structure.structure, translation.transformed.structure
+    blocks = translation.transformed.blocks
     nodes = max(original.equation_count, len(blocks.equations))
     if nodes > MOST_NODES:
         raise ModelError(f"A picture of {nodes} equations shows nothing; up to {MOST_NODES} can be drawn.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays.index1 import Slot
+from ..arrays.indices import equal_columns
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
@@ -19,19 +20,19 @@ from ..program.node_names import NodeNames
 MOST_LINES = 200
 
 
-def equations_text(model: ModelStructure, result: Transformation, values: ValueMap) -> str:
+def equations_text(model: ModelStructure, transformed: Transformation, values: ValueMap) -> str:
     """x, local assignments in their order, and the rows of the residual."""
-    return _Writer(model, result, values).text()
+    return _Writer(model, transformed, values).text()
 
 
 class _Writer:
-    def __init__(self, model: ModelStructure, result: Transformation, values: ValueMap):
-        self.model, self.result, self.values = model, result, values
-        self.equations = NodeEquations(model, result, values)
-        self.names = NodeNames(model, result)
+    def __init__(self, model: ModelStructure, transformed: Transformation, values: ValueMap):
+        self.model, self.transformed, self.values = model, transformed, values
+        self.equations = NodeEquations(model, transformed, values)
+        self.names = NodeNames(model, transformed)
 
     def text(self) -> str:
-        form = self.result.form
+        form = self.transformed.form
         lines = [f"x = [{', '.join(self.slots())}]", ""]
         if len(form.local_equations):
             lines += ["assigned, in this order:"]
@@ -51,7 +52,7 @@ class _Writer:
         return "\n".join(lines)
 
     def slots(self) -> list[str]:
-        form = self.result.form
+        form = self.transformed.form
         texts = []
         for kind in Slot:
             mine = np.flatnonzero(form.kind == kind)
@@ -67,7 +68,7 @@ class _Writer:
         """Assignments of one stage: copies of an equation that are solved for the same are one line."""
         of = self.model.variable_of[self.names.base[variables]]
         lines = []
-        for members in _groups(np.stack([of, self.names.order[variables], *self._kind(equations)])):
+        for members in equal_columns(np.stack([of, self.names.order[variables], *self._kind(equations)])):
             name = ", ".join(self.names.variables(variables[members]))
             (text,) = self.lines(equations[members])
             lines.append(f"  {name} from {text}")
@@ -75,7 +76,7 @@ class _Writer:
 
     def chain(self) -> list[str]:
         """Rows that tie xdot to a variable, corrected by multipliers if there are any."""
-        form = self.result.form
+        form = self.transformed.form
         has_mu = (form.kind == Slot.MU).any()
         return [
             f"    d/dt {name} == {f'der({name})'}{' - (dg/dv)^T mu' if has_mu else ''}"
@@ -90,11 +91,11 @@ class _Writer:
     def lines(self, nodes: Integers, with_line: bool = True) -> list[str]:
         """The text of equation nodes, one for all copies and segments of an equation."""
         texts = []
-        for members in _groups(np.stack(self._kind(nodes))) if len(nodes) else []:
+        for members in equal_columns(np.stack(self._kind(nodes))):
             node = int(nodes[members[0]])
             origin, order = int(self.equations.origin[node]), int(self.equations.order[node])
             if self.equations.hidden_row[origin] != NONE:
-                found = self.result.simplified.found
+                found = self.transformed.simplified.found
                 naming = self.model.structure.variable_name
                 text = found.hidden.text(int(self.equations.hidden_row[origin]), naming)
                 text = text.replace(" = ", " == ")
@@ -117,11 +118,3 @@ def derived_text(flat: FlatEquation, order: int) -> str:
         sides = [differentiate(side) for side in sides]
     left, right = (expression_text(side, flat.naming) for side in sides)
     return f"{left} == {right}"
-
-
-def _groups(keys: Integers) -> list[Integers]:
-    """Columns that are equal, in order of first occurrence."""
-    _, first, group = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
-    by_group = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
-    return [by_group[number] for number in np.argsort(first, kind="stable").tolist()]

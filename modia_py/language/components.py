@@ -101,7 +101,37 @@ class Component(metaclass=ComponentMeta):
 
     @classmethod
     def array(cls, n: int, /, *args: Any, **changes: Any) -> ComponentArray:
-        """`n` copies, as one component with a leading axis. Parameters are shared or have that axis."""
+        """Make `n` copies, as one component with a leading axis; they are never unrolled.
+
+        Parameters
+        ----------
+        n : int
+            The number of copies, at least one.
+        *args
+            Arguments of `__init__`, the same for all copies.
+        **changes : number, array, dict or expression
+            Values by name, as for one component: shared, or with a leading axis of length n.
+
+        Returns
+        -------
+        ComponentArray
+            To be assigned to an attribute. `self.r[0]`, `self.r[1:]`, `self.r[[0, 2]]` are parts of it, and
+            `self.r.u` is the expression of all u, with a leading axis.
+
+        Raises
+        ------
+        ModelError
+            If n is no positive integer, or a name or a shape is wrong.
+
+        Examples
+        --------
+        >>> from modia_py import Model
+        >>> from modia_py.models.electrical import Resistor
+        >>> class Bank(Model):
+        ...     r = Resistor.array(3, R=[1.0, 2.0, 3.0])
+        >>> Bank().r.u.shape, Bank().r[1:].u.shape, Bank().r[0].u.shape
+        ((3,), (2,), ())
+        """
         if isinstance(n, bool) or not hasattr(n, "__index__") or isinstance(n, ArrayInterface):
             raise ModelError(
                 f"{cls.__name__}.array takes the number of copies, an integer, not {n!r} ({user_source()})."

@@ -31,8 +31,36 @@ class Connection:
 def connect(*connectors: Any) -> Connection:
     """Connect two or more connectors, or arrays of them.
 
-    Arrays of equal shape are connected element by element. A single connector joins all elements of
-    the arrays it is connected with in one set.
+    In a connection all variables are equal, and flows sum to zero. Arrays of equal shape are connected
+    element by element. A single connector joins all elements of the arrays it is connected with in one set.
+
+    Parameters
+    ----------
+    *connectors : Connector or array of them
+        Two at least, of one class, such as `self.r.p` or `self.r[:-1].n`.
+
+    Returns
+    -------
+    Connection
+        A statement for the list that `equations` returns.
+
+    Raises
+    ------
+    ModelError
+        If something is no connector, if classes or variables differ, or if lengths of arrays do.
+
+    Examples
+    --------
+    >>> from modia_py import Model, connect
+    >>> from modia_py.models.electrical import Capacitor, Ground, Resistor
+    >>> class Discharge(Model):
+    ...     r = Resistor(R=10.0)
+    ...     c = Capacitor(C=1e-3, u=5.0)
+    ...     ground = Ground()
+    ...     def equations(self):
+    ...         return [connect(self.r.p, self.c.p), connect(self.r.n, self.c.n, self.ground.p)]
+    >>> print(Discharge().equations()[1])
+    connect(r.n, c.n, ground.p)
     """
     connection = Connection(connectors, user_source())
     where = connection.source

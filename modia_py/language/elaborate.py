@@ -29,7 +29,31 @@ from .symbols import Symbol
 
 
 def elaborate(model: Model) -> FlatModel:
-    """Flatten a model: every variable and equation of the hierarchy, arrays kept as arrays."""
+    """Flatten a model: every variable and equation of the hierarchy, arrays kept as arrays.
+
+    Parameters
+    ----------
+    model : Model
+        An instance that is no component of another one.
+
+    Returns
+    -------
+    FlatModel
+        Variables, parameters, inputs and equations by dotted name; printed, it is a listing.
+
+    Raises
+    ------
+    ModelError
+        If the model is wrong: a name, a shape, a value, a connection, an equation.
+
+    Examples
+    --------
+    >>> from modia_py import elaborate
+    >>> from modia_py.models.examples import Ladder
+    >>> flat = elaborate(Ladder(1000))
+    >>> flat.unknowns, len(flat.equations) < 50
+    (12008, True)
+    """
     if isinstance(model, ComponentArray):
         raise ModelError(f"{model} is an array of models; simulate a model that contains it.")
     if not isinstance(model, Model):

@@ -134,7 +134,33 @@ class Binding:
 
 @dataclass(frozen=True, eq=False)
 class FlatModel:
-    """A model without hierarchy. Arrays, of variables and of components, are still arrays."""
+    """A model without hierarchy. Arrays, of variables and of components, are still arrays.
+
+    `elaborate` makes it.
+
+    Attributes
+    ----------
+    name : str
+        The class of the model.
+    variables, parameters, inputs : tuple of FlatSymbol
+        What is declared, in the order of the vectors that hold their values.
+    equations, initial_equations : tuple of FlatEquation
+        Array equations with the component they are written in. Connections have become equations.
+    bindings, init_bindings, guess_bindings : tuple of Binding
+        Values of parameters, and start values, that are expressions of parameters.
+    by_name : dict of str to FlatSymbol
+        All symbols by dotted name.
+    by_symbol : dict of int to FlatSymbol
+        The same by the id of the declared symbol.
+
+    Examples
+    --------
+    >>> from modia_py import elaborate
+    >>> from modia_py.models.examples import Decay
+    >>> flat = elaborate(Decay())
+    >>> [str(equation) for equation in flat.equations]
+    ['der(x) == -k*x']
+    """
 
     name: str
     variables: tuple[FlatSymbol, ...]
@@ -142,7 +168,7 @@ class FlatModel:
     inputs: tuple[FlatSymbol, ...]
     equations: tuple[FlatEquation, ...]
     initial_equations: tuple[FlatEquation, ...]
-    bindings: tuple[Binding, ...]  # of parameters
+    bindings: tuple[Binding, ...]
     init_bindings: tuple[Binding, ...]
     guess_bindings: tuple[Binding, ...]
     by_name: dict[str, FlatSymbol] = field(repr=False)
@@ -159,7 +185,20 @@ class FlatModel:
         return sum(equation.size for equation in self.equations)
 
     def resolve(self, leaf: Leaf, owner: Occurrence | None) -> FlatSymbol:
-        """The symbol of the whole model behind a leaf; without an owner, a leaf of a binding."""
+        """Find the symbol of the whole model behind a leaf.
+
+        Parameters
+        ----------
+        leaf : Leaf
+            A variable, parameter or input in an expression.
+        owner : Occurrence, optional
+            The component in whose equations it stands; None: it stands in a binding.
+
+        Returns
+        -------
+        FlatSymbol
+            With its name, shape and offset.
+        """
         if owner is None:
             return self.by_symbol[id(leaf.symbol)]
         return self.by_name[owner.full_name(leaf)]

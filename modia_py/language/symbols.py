@@ -53,7 +53,18 @@ class Declaration(ArrayInterface):
         def __get__(self, instance: Any, owner: type) -> Any: ...
 
     def symbol(self, name: str, component: Any) -> Symbol:
-        """The symbol of this declaration in one component."""
+        """Make the symbol of this declaration in one component; called when an instance is made.
+
+        Parameters
+        ----------
+        name, component
+            The name of the attribute, and the instance it belongs to.
+
+        Returns
+        -------
+        Symbol
+            What the leaves of expressions refer to.
+        """
         return Symbol(self, name, component)
 
     def __repr__(self) -> str:
@@ -72,17 +83,37 @@ class Declaration(ArrayInterface):
 class Var(Declaration):
     """An unknown of the model.
 
+    Declared in a class body, or in `__init__`; in an instance, its name is an expression.
+
     Parameters
     ----------
-    shape
-        Nothing for a scalar, 3 for a vector, (2, 3) for a matrix.
-    init
-        The value at the start, fixed. A number, an array, or an expression of parameters.
-    guess
-        Only where to look for the value at the start.
-    nominal
-        Its usual size, a positive number or one for each element. Errors are measured against it where
-        the variable itself is near zero.
+    shape : int or tuple of int
+        () for a scalar, 3 for a vector, (2, 3) for a matrix.
+    init : number, array or expression of parameters, optional
+        The value at the start, fixed: one for all elements, or of the shape of the variable.
+    guess : number, array or expression of parameters, optional
+        Only where to look for the value at the start; 0 if nothing is given.
+    nominal : number or array, optional
+        Its usual size, positive, for all elements or each. Errors are measured against it where the
+        variable itself is near zero: its default absolute tolerance is `rtol` / 1000 times this. 1 if not
+        given.
+    unit, doc : str, optional
+        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
+
+    Raises
+    ------
+    ModelError
+        If a shape, a value or a text is wrong; values are checked when an instance is made.
+
+    Examples
+    --------
+    >>> from modia_py import Model, Var, der
+    >>> class Fall(Model):
+    ...     r = Var(3, init=[0.0, 10.0, 0.0], unit="m", doc="position")
+    ...     def equations(self):
+    ...         return [der(der(self.r)) == [0.0, -9.81, 0.0]]
+    >>> Fall().r.shape
+    (3,)
     """
 
     kind = SymbolKind.VARIABLE
@@ -103,7 +134,29 @@ class Var(Declaration):
 
 
 class Flow(Var):
-    """A variable of a connector that sums to zero in a connection."""
+    """A variable of a connector that sums to zero in a connection.
+
+    It counts positive into the component. A flow of a connector that is not connected is zero.
+
+    Parameters
+    ----------
+    shape, init, guess, nominal, unit, doc
+        As for `Var`.
+
+    Raises
+    ------
+    ModelError
+        If it is declared in a model instead of a connector, or if a value is wrong.
+
+    Examples
+    --------
+    >>> from modia_py import Connector, Flow, Var
+    >>> class Flange(Connector):
+    ...     phi = Var(unit="rad")
+    ...     tau = Flow(unit="N.m")
+    >>> Flange().tau
+    tau
+    """
 
     is_flow = True
 
@@ -111,9 +164,30 @@ class Flow(Var):
 class Par(Declaration):
     """Data of the model: changing it never compiles anything again.
 
-    `nonzero=True` promises that no element is ever zero, so that equations may be divided by it; the
-    promise is checked. The value may be an expression of other parameters (`Par(2*self.R)` in
-    `__init__`), and then follows them.
+    Parameters
+    ----------
+    value : number, array or expression of parameters
+        Its value, which also gives its shape. An expression of other parameters (`Par(2 * self.R)` in
+        `__init__`) follows them.
+    nonzero : bool
+        A promise that no element is ever zero, so that equations may be divided by it (a mass, a
+        capacitance). The promise is checked.
+    unit, doc : str, optional
+        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
+
+    Raises
+    ------
+    ModelError
+        If the value is not real, is NaN, or is zero against the promise.
+
+    Examples
+    --------
+    >>> from modia_py import Model, Par
+    >>> class Body(Model):
+    ...     m = Par(2.0, nonzero=True, unit="kg")
+    ...     n = Par([0.6, 0.8, 0.0], doc="direction")
+    >>> Body(m=3.0).n.shape
+    (3,)
     """
 
     kind = SymbolKind.PARAMETER
@@ -132,7 +206,31 @@ class Par(Declaration):
 
 
 class Input(Declaration):
-    """A known function of time, given with the simulation."""
+    """A known function of time, given with the simulation.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        () for a scalar, 3 for a vector, (2, 3) for a matrix.
+    unit, doc : str, optional
+        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
+
+    Raises
+    ------
+    ModelError
+        If the shape or a text is wrong.
+
+    Examples
+    --------
+    >>> from modia_py import Input, Model, Var, der, elaborate
+    >>> class Lag(Model):
+    ...     u = Input(unit="V")
+    ...     x = Var(init=0.0)
+    ...     def equations(self):
+    ...         return [der(self.x) == self.u - self.x]
+    >>> [str(entry) for entry in elaborate(Lag()).inputs]  # simulate(Lag(), 1.0, inputs={"u": np.sin})
+    ['u V']
+    """
 
     kind = SymbolKind.INPUT
 
@@ -253,7 +351,7 @@ class Symbol:
                     f"a parameter. Relations between variables belong into `equations`."
                 )
 
-    def _check_shape(self, shape: Shape, lead: Shape, what: str, where: Source) -> None:
+    def _check_shape(self, shape: Shape, lead: Shape, name: str, where: Source) -> None:
         """Own axes must agree; axes before them must fit the component arrays around the symbol."""
         own = shape[len(shape) - len(self.shape) :]
         copies = shape[: len(shape) - len(self.shape)]
@@ -263,7 +361,7 @@ class Symbol:
             fits = all(given in (1, length) for given, length in zip(copies, around, strict=True))
         if not fits:
             per_copy = f", or {lead + self.shape} with one for each copy" if lead else ""
-            raise ModelError(f"The {what} has shape {shape} ({where}), expected {self.shape}{per_copy}.")
+            raise ModelError(f"The {name} has shape {shape} ({where}), expected {self.shape}{per_copy}.")
 
 
 class _Time:
@@ -279,7 +377,7 @@ class _Time:
 time = leaf(_Time())
 
 
-def _real_array(value: Any, what: str, where: Source) -> np.ndarray:
+def _real_array(value: Any, name: str, where: Source) -> np.ndarray:
     if isinstance(value, ArrayInterface):
         return value._apply("add", value, 0)  # a declaration says what is wrong with it
     try:
@@ -287,7 +385,7 @@ def _real_array(value: Any, what: str, where: Source) -> np.ndarray:
             raise TypeError
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ModelError(f"{what} must be real numbers, not {value!r} ({where}).") from None
+        raise ModelError(f"{name} must be real numbers, not {value!r} ({where}).") from None
     array.setflags(write=False)
     return array
 

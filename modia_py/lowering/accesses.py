@@ -16,7 +16,7 @@ from ..arrays.segments import Access, Segments, find_segments
 from ..arrays.structure import Integers
 from ..expressions.expression import Call, Constant, Equation, Leaf
 from ..expressions.indexing import Positions, Shape, c_strides
-from ..expressions.linear_terms import Kind, LinearTerm, Pattern, linear_terms
+from ..expressions.linear_terms import CoefficientKind, Dependence, LinearTerm, linear_terms
 from ..expressions.nodes import topological
 from ..expressions.primitives import named
 from ..expressions.symbol_kinds import SymbolKind
@@ -124,7 +124,7 @@ def _segments(
 
 
 def _cuts_a_block(segments: Segments, variable: int, term: LinearTerm, form: _Form) -> bool:
-    if form.block is None or form.block == 1 or term.pattern is not Pattern.ELEMENTWISE:
+    if form.block is None or form.block == 1 or term.dependence is not Dependence.ELEMENTWISE:
         return False
     cuts = segments.variable_cuts[variable]
     starts = np.unique(term.positions.to_array().reshape(-1)[:: form.block] % _elements(term))
@@ -142,14 +142,14 @@ def _elements(term: LinearTerm) -> int:
 
 def _form(equation: Equation, terms: list[LinearTerm]) -> _Form:
     rows = equation.size
-    by_element = [term for term in terms if term.pattern is Pattern.ELEMENTWISE]
+    by_element = [term for term in terms if term.dependence is Dependence.ELEMENTWISE]
     if all(map(_is_linked, by_element)) and not (_is_stencil(by_element) and rows <= MOST_STENCIL_ROWS):
         return _Form(rows)
     sizes = [math.prod(equation.shape[axis:]) for axis in range(len(equation.shape))]
     along = any(_copies(term) > 1 for term in by_element)
     fits = (size for size in sizes if along and all(_is_blockwise(term, size) for term in by_element))
     block = next(fits, 1)
-    spread = sum(term.positions.size for term in terms if term.pattern is not Pattern.ELEMENTWISE)
+    spread = sum(term.positions.size for term in terms if term.dependence is not Dependence.ELEMENTWISE)
     if rows // block * spread > MOST_ENTRIES:
         return _Form(rows, whole=True)
     return _Form(rows, block)
@@ -172,7 +172,7 @@ def _is_linked(term: LinearTerm) -> bool:
     """Whether row r contains element `first + r`, with no component array in between."""
     places = term.positions
     contiguous = places.is_affine and _same_strides(places)
-    return _copies(term) == 1 and term.pattern is Pattern.ELEMENTWISE and contiguous
+    return _copies(term) == 1 and term.dependence is Dependence.ELEMENTWISE and contiguous
 
 
 def _touches_all(term: LinearTerm) -> bool:
@@ -191,7 +191,7 @@ def _same_strides(places: Positions) -> bool:
 
 def _access(number: int, variable: int, term: LinearTerm, form: _Form) -> Access:
     size = _elements(term)
-    if form.block is not None and term.pattern is Pattern.ELEMENTWISE:
+    if form.block is not None and term.dependence is Dependence.ELEMENTWISE:
         starts = np.unique(term.positions.to_array().reshape(-1)[:: form.block] % size)
         return Access(number, variable, cuts=_ends(starts, form.block))
     if form.block is None and not form.whole and _is_linked(term):
@@ -235,7 +235,14 @@ class _Tabulator:
             lengths = np.diff(self.segments.variable_cuts[variable])
             fits = (self.sizes[node] == lengths[segment]) & aligned
             known = term.coefficient is not None
-            solvable = fits & known & (term.kind in (Kind.INTEGER, Kind.CONSTANT, Kind.NONZERO))
+            solvable = (
+                fits
+                & known
+                & (
+                    term.kind
+                    in (CoefficientKind.INTEGER, CoefficientKind.CONSTANT, CoefficientKind.NONZERO)
+                )
+            )
             value = _integer(term) if homogeneous else 0
             leaf = next(place for place, own in enumerate(leaves) if own is term.leaf)
             for column, values in zip(
@@ -251,7 +258,7 @@ class _Tabulator:
 
     def _touched(self, term: LinearTerm, variable: int) -> tuple[Integers, Integers, Integers, bool]:
         """Node, copy and segment of all entries of a term, and whether they are element by element."""
-        if self.form.block is not None and term.pattern is Pattern.ELEMENTWISE:
+        if self.form.block is not None and term.dependence is Dependence.ELEMENTWISE:
             return self._by_block(term, variable)
         if self.form.block is None and not self.form.whole and _is_linked(term):
             starts = term.positions.offset + self.cuts[:-1]
@@ -302,10 +309,13 @@ class _Tabulator:
         component arrays, or what is broadcast along them, which are element by element.
         """
         places = term.positions
-        if term.pattern is Pattern.BROADCAST:
+        if term.dependence is Dependence.BROADCAST:
             along = self.form.block == places.size and _same_strides(places) and places.is_affine
             return places.size == 1 or (along and places.shape == self.shape[-len(places.shape) :])
-        if term.pattern is not Pattern.SUM or len(np.unique(array := places.to_array())) < places.size:
+        if (
+            term.dependence is not Dependence.SUM
+            or len(np.unique(array := places.to_array())) < places.size
+        ):
             return False
         if self.form.rows == 1:
             return True
@@ -317,7 +327,7 @@ class _Tabulator:
 
 def _integer(term: LinearTerm) -> int:
     """The integer coefficient of a term, the same for all elements; 0 if there is none."""
-    if term.kind is not Kind.INTEGER or not isinstance(term.coefficient, Constant):
+    if term.kind is not CoefficientKind.INTEGER or not isinstance(term.coefficient, Constant):
         return 0
     values = np.unique(term.coefficient.value)
     return int(values[0]) if len(values) == 1 and abs(values[0]) < LARGEST_INTEGER else 0

@@ -18,10 +18,10 @@ from .model_structure import ModelStructure
 LISTED = 3
 
 
-def times_differentiated(result: Transformation) -> Integers:
+def times_differentiated(transformed: Transformation) -> Integers:
     """How often each equation of the simplified structure was differentiated."""
-    final = result.structure
-    times = np.zeros(len(result.simplified.equations), np.int64)
+    final = transformed.structure
+    times = np.zeros(len(transformed.simplified.equations), np.int64)
     at = np.arange(len(times))
     while (moving := (at != NONE) & (final.equation_derivative[at] != NONE)).any():
         times += moving
@@ -29,10 +29,10 @@ def times_differentiated(result: Transformation) -> Integers:
     return times
 
 
-def jump_notes(structure: ModelStructure, result: Transformation) -> tuple[str, ...]:
+def jump_notes(structure: ModelStructure, transformed: Transformation) -> tuple[str, ...]:
     """A sentence about the first such equations."""
     found = []
-    chosen = result.simplified.equations[times_differentiated(result) > 0]
+    chosen = transformed.simplified.equations[times_differentiated(transformed) > 0]
     for number in np.unique(structure.equation_of[chosen]).tolist():
         flat = structure.flat.equations[number]
         for jump in jumps_with_variables([flat.equation.lhs, flat.equation.rhs])[:1]:

@@ -46,7 +46,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Layout:
+class VectorNames:
     """The names behind a flat vector."""
 
     places: dict[str, Place]
@@ -77,35 +77,98 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class LoweredModel:
-    """A flat model as JAX functions.
+class FlatResidual:
+    """A flat model as JAX functions of flat vectors: the equations as they are written, of any index.
 
-    `rows` gives, for each equation of `flat.equations`, where its values stand in the residual.
+    Attributes
+    ----------
+    flat : FlatModel
+        The model.
+    unknowns, inputs : VectorNames
+        Names, shapes and offsets in the vectors v and u; `pack` and `unpack` go from names to vectors and
+        back.
+    residual : callable
+        `residual(t, v, vdot, p, u=())`: lhs - rhs of all equations, one after the other.
+    initial_residual : callable
+        The same for the equations that hold at the start only.
+    rows : tuple of slice
+        For each equation of `flat.equations`, where its values stand in the residual.
+
+    Examples
+    --------
+    >>> from modia_py import elaborate, flat_residual
+    >>> from modia_py.models.examples import Decay
+    >>> lowered = flat_residual(elaborate(Decay()))
+    >>> v, vdot = lowered.unknowns.pack({"x": 3.0}), lowered.unknowns.pack({"x": -2.0})
+    >>> float(lowered.residual(0.0, v, vdot, lowered.parameters({"k": 2.0}))[0])
+    4.0
     """
 
     flat: FlatModel
-    unknowns: Layout
-    inputs: Layout
+    unknowns: VectorNames
+    inputs: VectorNames
     residual: Callable[..., Any]
     initial_residual: Callable[..., Any]
     rows: tuple[slice, ...]
     _values: ParameterValues = field(repr=False)
 
     def parameters(self, values: Mapping[str, Any] | None = None) -> Any:
-        """The parameter vector, with `values` by name in place of the declared ones.
+        """Make the parameter vector, with `values` by name in place of the declared ones.
 
-        Values may be JAX tracers, so that derivatives go through. Parameters computed from others follow
-        them unless they are given themselves.
+        Parameters
+        ----------
+        values : mapping of str to number or array, optional
+            Other values by dotted name. They may be JAX tracers, so that derivatives go through. Parameters
+            computed from others follow them unless they are given themselves.
+
+        Returns
+        -------
+        array
+            The vector p of the residual.
         """
         return self._values.vector(dict(values or {}))
 
     def initial_values(self, p: Any, word: str = "init") -> dict[str, Any]:
-        """The declared `init` (or `guess`) values, by variable name, each in its full shape."""
+        """Compute the declared start values.
+
+        Parameters
+        ----------
+        p : array
+            The parameter vector.
+        word : {"init", "guess"}
+            Which of them.
+
+        Returns
+        -------
+        dict of str to array
+            By variable name, each in its full shape; variables without one are left out.
+        """
         return self._values.start(p, word)
 
 
-def lower(flat: FlatModel) -> LoweredModel:
-    """Compile the equations of a flat model into one residual function."""
+def flat_residual(flat: FlatModel) -> FlatResidual:
+    """Compile the equations of a flat model into one residual function.
+
+    Derivatives of second and higher order are brought to first order: der(x) joins the unknowns.
+    `translate` does not need this: it is for those who bring their own integrator or optimizer.
+
+    Parameters
+    ----------
+    flat : FlatModel
+        What `elaborate` returns.
+
+    Returns
+    -------
+    FlatResidual
+        JAX functions of flat vectors, and the names behind these.
+
+    Examples
+    --------
+    >>> from modia_py import elaborate, flat_residual
+    >>> from modia_py.models.examples import Decay
+    >>> flat_residual(elaborate(Decay())).unknowns.size
+    1
+    """
     everywhere = [*flat.equations, *flat.initial_equations]
     unknowns, companions = _unknowns(flat, _highest_orders(everywhere, flat, SymbolKind.VARIABLE))
     inputs, input_offsets = _inputs(flat, _highest_orders(everywhere, flat, SymbolKind.INPUT))
@@ -143,7 +206,7 @@ def lower(flat: FlatModel) -> LoweredModel:
 
     rows = _rows(batches, list(flat.equations))
     values = ParameterValues(flat)
-    return LoweredModel(flat, unknowns, inputs, residual, initial_residual, rows, values)
+    return FlatResidual(flat, unknowns, inputs, residual, initial_residual, rows, values)
 
 
 def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: SymbolKind) -> dict[str, int]:
@@ -165,7 +228,7 @@ def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: Symbol
     return orders
 
 
-def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[VectorNames, dict[str, list[int]]]:
     """The vector v, and for each variable the offsets of x, der(x), ... in it."""
     places = {v.name: Place(v.name, v.shape, v.offset) for v in flat.variables}
     companions = {v.name: [v.offset] for v in flat.variables}
@@ -176,10 +239,10 @@ def _unknowns(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str
             places[name] = Place(name, variable.shape, size)
             companions[variable.name].append(size)
             size += variable.size
-    return Layout(places, size), companions
+    return VectorNames(places, size), companions
 
 
-def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, list[int]]]:
+def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[VectorNames, dict[str, list[int]]]:
     """The vector u: every input, and its derivatives as far as the equations use them."""
     places: dict[str, Place] = {}
     offsets: dict[str, list[int]] = {}
@@ -191,7 +254,7 @@ def _inputs(flat: FlatModel, orders: dict[str, int]) -> tuple[Layout, dict[str, 
             places[name] = Place(name, entry.shape, size)
             offsets[entry.name].append(size)
             size += entry.size
-    return Layout(places, size), offsets
+    return VectorNames(places, size), offsets
 
 
 def _locator(

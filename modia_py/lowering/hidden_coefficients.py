@@ -9,23 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.indices import grouped, ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.expression import Constant, Expr, Leaf, call
 from ..expressions.indexing import Positions
-from ..expressions.linear_terms import LinearTerm, Pattern, linear_terms
+from ..expressions.linear_terms import Dependence, LinearTerm, linear_terms
 from ..expressions.primitives import named
 from ..language.flat_model import FlatEquation
 from ..plan.graph_array import concatenate, full, multiplied, zeros
 from .batches import Batch, Location, Use, make_batches
-from .intervals import MOST_RUNS, ranges
+from .intervals import MOST_RUNS
 from .model_structure import ModelStructure
 from .node_equations import NodeEquations
 from .value_map import flat_starts
 
 
 @dataclass(frozen=True, eq=False)
-class _Computed:
+class _ParameterFactor:
     """Coefficients that depend on parameters: where which element of which copy of an expression goes."""
 
     use: Use
@@ -35,17 +36,19 @@ class _Computed:
 
 
 def assignment_coefficients(
-    model: ModelStructure, result: Transformation, equations: NodeEquations
+    model: ModelStructure, transformed: Transformation, equations: NodeEquations
 ) -> Callable[[Any], Any]:
     """A function of the parameters: the coefficients of all local assignments, in the order of w."""
-    form, final = result.form, result.structure
+    form, final = transformed.form, transformed.structure
     sizes = final.equation_size[form.local_equations]
     first = equations.values.offset[form.local_variables] - 2 * form.size
-    pairs = _Pairs(model, result, equations)
+    pairs = _Pairs(model, transformed, equations)
     fixed = pairs.sign.astype(float)  # one number for each assignment ...
     fixed[pairs.hidden] = pairs.hidden_coefficients()
     fixed[pairs.integer] = pairs.integer_coefficients()
-    computed: list[_Computed] = []  # ... and where its elements differ or depend on parameters, factors
+    computed: list[
+        _ParameterFactor
+    ] = []  # ... and where its elements differ or depend on parameters, factors
     constants: list[tuple[Integers, Any]] = []
     for flat, members in pairs.by_equation():
         for term, chosen in pairs.terms(flat, members):
@@ -60,7 +63,7 @@ def assignment_coefficients(
                 constants.append((places, coefficient.value.reshape(-1)[elements]))
             else:
                 copies = np.repeat(model.equation_copy[pairs.origin[chosen]], lengths)
-                computed.append(_Computed(_use(model, flat, coefficient), copies, elements, places))
+                computed.append(_ParameterFactor(_use(model, flat, coefficient), copies, elements, places))
     batches = [_gathered(batch, computed) for batch in make_batches([entry.use for entry in computed])]
     order = np.argsort(first, kind="stable")
     runs = _constant_runs(fixed[order], sizes[order])
@@ -90,15 +93,15 @@ def _constant_runs(numbers: Any, lengths: Integers) -> list[tuple[Any, int]]:
 class _Pairs:
     """Local assignments, traced back to the equations and variables that the user wrote."""
 
-    def __init__(self, model: ModelStructure, result: Transformation, equations: NodeEquations):
-        self.model, self.result, self.equations = model, result, equations
-        form, found = result.form, result.simplified.found
-        lower = result.structure.integral_of_variable()
+    def __init__(self, model: ModelStructure, transformed: Transformation, equations: NodeEquations):
+        self.model, self.transformed, self.equations = model, transformed, equations
+        form, found = transformed.form, transformed.simplified.found
+        lower = transformed.structure.integral_of_variable()
         variable, order = form.local_variables.copy(), equations.order[form.local_equations]
         for level in range(int(order.max(initial=0))):  # the coefficient is that of the equation as written
             variable = np.where(order > level, lower[variable], variable)
         self.origin = equations.origin[form.local_equations]
-        self.original = result.simplified.variables[variable]
+        self.original = transformed.simplified.variables[variable]
         hidden_row = equations.hidden_row[self.origin]
         self.hidden = np.flatnonzero(hidden_row != NONE)
         integer_row = np.full(model.structure.equation_count, NONE)
@@ -117,7 +120,7 @@ class _Pairs:
 
     def _own_variables(self) -> Integers:
         """What the equation contains, of which the assigned variable may be the alias."""
-        structure, found = self.model.structure, self.result.simplified.found
+        structure, found = self.model.structure, self.transformed.simplified.found
         origin, original = self.origin[self.written], self.original[self.written]
         counts = np.diff(structure.start)[origin]
         pair = np.repeat(np.arange(len(origin)), counts)
@@ -143,11 +146,11 @@ class _Pairs:
         row = np.zeros(len(self.origin), np.int64)
         for flat, members in self.by_equation():
             sizes = self.equations.tables.of(flat).sizes
-            row[members] = (np.cumsum(sizes) - sizes)[self.model.equation_segment[self.origin[members]]]
+            row[members] = starts_of(sizes)[self.model.equation_segment[self.origin[members]]]
         return row
 
     def hidden_coefficients(self) -> list[float]:
-        found = self.result.simplified.found
+        found = self.transformed.simplified.found
         values = []
         for place in self.hidden.tolist():
             variables, coefficients = found.hidden.row(int(self.equations.hidden_row[self.origin[place]]))
@@ -156,7 +159,11 @@ class _Pairs:
 
     def integer_coefficients(self) -> Any:
         """An integer-linear equation may contain a variable by several of its aliases: their sum counts."""
-        found, rows, own = self.result.simplified.found, self.model.integers, self.integer_row[self.integer]
+        found, rows, own = (
+            self.transformed.simplified.found,
+            self.model.integers,
+            self.integer_row[self.integer],
+        )
         counts = rows.lengths[own]
         entries = ranges(rows.indptr[own], counts)
         pair, contained = np.repeat(np.arange(len(own)), counts), rows.variables[entries]
@@ -172,11 +179,9 @@ class _Pairs:
     def by_equation(self) -> list[tuple[FlatEquation, Integers]]:
         """Assignments by the equation they are copies or parts of."""
         number = self.model.equation_of[self.origin[self.written]]
-        order = np.argsort(number, kind="stable")
-        cuts = np.flatnonzero(np.diff(number[order])) + 1
         return [
             (self.model.flat.equations[int(number[members[0]])], self.written[members])
-            for members in (np.split(order, cuts) if len(order) else [])
+            for members in grouped(number)
         ]
 
     def terms(self, flat: FlatEquation, members: Integers) -> list[tuple[LinearTerm, Integers]]:
@@ -192,7 +197,7 @@ class _Pairs:
                 continue
             symbol = self.model.flat.resolve(term.leaf, flat.owner)
             local = start - symbol.offset - copies * term.leaf.size
-            if term.pattern is Pattern.ELEMENTWISE:
+            if term.dependence is Dependence.ELEMENTWISE:
                 there = _elements_at(term.positions, self.row[members]) == local
             else:
                 there = np.isin(local, term.positions.to_array())
@@ -236,7 +241,7 @@ def _use(model: ModelStructure, flat: FlatEquation, coefficient: Expr) -> Use:
     return Use(coefficient, lead, locate)
 
 
-def _gathered(batch: Batch, computed: list[_Computed]) -> tuple[Batch, Integers, Integers]:
+def _gathered(batch: Batch, computed: list[_ParameterFactor]) -> tuple[Batch, Integers, Integers]:
     """A batch, which of its values are wanted, and where they go."""
     width = math.prod(batch.root.shape)
     source, places, start = [], [], 0

@@ -18,6 +18,7 @@ import jax
 import numpy as np
 
 from ..arrays.index1 import Slot
+from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.indexing import Positions
@@ -25,7 +26,7 @@ from ..plan.derivatives import gradient_by_nodes
 from ..plan.graph_array import GraphArray, concatenate, zeros
 from .gathering import take
 from .hidden_coefficients import assignment_coefficients
-from .intervals import interval_runs, ranges
+from .intervals import interval_runs
 from .model_structure import ModelStructure
 from .node_equations import NodeEquations
 from .value_map import ValueMap, value_map
@@ -75,20 +76,20 @@ class Index1Functions:
         return (sign * w[place]).reshape(flat.shape)
 
 
-def index1_functions(model: ModelStructure, result: Transformation) -> Index1Functions:
+def index1_functions(model: ModelStructure, transformed: Transformation) -> Index1Functions:
     """Lower the index-1 form of a model."""
-    form, values = result.form, value_map(model, result)
-    equations = NodeEquations(model, result, values)
+    form, values = transformed.form, value_map(model, transformed)
+    equations = NodeEquations(model, transformed, values)
     slot_size = form.slot_size()
-    offset = np.cumsum(slot_size) - slot_size
-    sizes = result.structure.equation_size
+    offset = starts_of(slot_size)
+    sizes = transformed.structure.equation_size
     stages = [equations.residual(form.local_equations[chosen]) for chosen in values.stages]
     cuts = np.cumsum([0] + [int(sizes[form.local_equations[chosen]].sum()) for chosen in values.stages])
-    coefficients = assignment_coefficients(model, result, equations)
+    coefficients = assignment_coefficients(model, transformed, equations)
     chain_rows = interval_runs(offset[form.chain_slot], slot_size[form.chain_slot])
     chain = interval_runs(values.offset[form.chain_variable], values.size[form.chain_variable])
     fd, fc = equations.residual(form.fd), equations.residual(form.fc)
-    corrections = _corrections(result, equations, offset)
+    corrections = _corrections(transformed, equations, offset)
 
     def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
         """All values. What is not known yet is zero: the residual is what an assignment makes up for."""
@@ -133,12 +134,12 @@ def index1_functions(model: ModelStructure, result: Transformation) -> Index1Fun
         equations.input_order,
         sum(stage.parts for stage in stages),
         bool(corrections),
-        _integrals(result, equations),
+        _integrals(transformed, equations),
     )
 
 
-def _integrals(result: Transformation, equations: NodeEquations) -> Integrals:
-    form = result.form
+def _integrals(transformed: Transformation, equations: NodeEquations) -> Integrals:
+    form = transformed.form
     nodes = np.concatenate([form.local_equations, form.fd, form.fc])
     below = equations.integrals_of(nodes)
     order = int(equations.order[below].max(initial=-1)) + 1
@@ -149,13 +150,13 @@ def _all(vector: Any, runs: tuple[Positions, ...]) -> Any:
     return concatenate([take(vector, run) for run in runs], like=vector)
 
 
-def _corrections(result: Transformation, equations: NodeEquations, offset: Integers) -> list:
+def _corrections(transformed: Transformation, equations: NodeEquations, offset: Integers) -> list:
     """For each level of constraints with a mu: their integrals, the places of mu', and the chain rows.
 
     The gradient of g' with respect to v' is that of g with respect to v. It is taken of g, because v is
     the variable of a chain row and so in x, while v' may be assigned, as in `v == der(r)`.
     """
-    form, final = result.form, result.structure
+    form, final = transformed.form, transformed.structure
     mu = np.flatnonzero(form.kind == Slot.MU)
     if not len(mu):
         return []

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays.indices import ranges
 from ..arrays.structure import Integers
 from ..expressions.indexing import Positions, from_array
 
 MOST_RUNS = 8  # more slices than this cost more than a gather
 
 
-def ranges(starts: Integers, lengths: Integers) -> Integers:
-    """start, start + 1, ... for each, one after the other."""
-    first = np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
-    return first + np.arange(lengths.sum())
-
-
 def interval_runs(starts: Integers, lengths: Integers) -> tuple[Positions, ...]:
-    """The same as a few slices, or as integers where there are many."""
+    """start, start + 1, ... for each, as a few slices, or as integers where there are many."""
     starts, lengths = starts[lengths > 0], lengths[lengths > 0]
     if not len(starts):
         return (Positions((0,), 0, (1,)),)

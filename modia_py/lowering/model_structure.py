@@ -170,9 +170,9 @@ def _with_derivatives(
         nodes[moving] = total + np.arange(len(moving))
         below = node_of_order[-1][moving]
         derivative.append(np.full(len(moving), NONE))
-        joined = np.concatenate(derivative)
-        joined[below] = nodes[moving]
-        derivative = [joined]
+        all_so_far = np.concatenate(derivative)
+        all_so_far[below] = nodes[moving]
+        derivative = [all_so_far]
         size.append(variables.size[moving])
         node_of_order.append(nodes)
         total += len(moving)
@@ -192,8 +192,8 @@ def _merge(
     unknown = np.bincount(inverse, coefficient == 0, len(unique)) > 0
     total[unknown] = 0
     order = np.lexsort((first, row[first]))
-    kept = first[order]
-    return row[kept], column[kept], (solvable[first] & (times == 1))[order], total[order]
+    chosen = first[order]
+    return row[chosen], column[chosen], (solvable[first] & (times == 1))[order], total[order]
 
 
 def _integer_rows(
@@ -205,12 +205,12 @@ def _integer_rows(
     bad[row[(coefficient == 0) | ~fits]] = True
     bad |= np.diff(structure.start) == 0
     rows = np.flatnonzero(~bad)
-    kept = ~bad[row]
+    usable = ~bad[row]
     lengths = np.diff(structure.start)[rows]
     equations = IntegerEquations(
         np.append(0, np.cumsum(lengths)),
-        structure.variables[kept],
-        coefficient[kept],
+        structure.variables[usable],
+        coefficient[usable],
         structure.variable_count,
     )
     return equations, rows

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from ..arrays.indices import grouped, ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
@@ -24,7 +25,7 @@ from ..language.flat_model import FlatEquation
 from ..plan.graph_array import concatenate, totals, zeros
 from .accesses import equation_tables
 from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
-from .intervals import MOST_RUNS, interval_runs, ranges
+from .intervals import MOST_RUNS, interval_runs
 from .model_structure import ModelStructure
 from .value_map import ValueMap
 
@@ -55,10 +56,10 @@ class Residuals:
 class NodeEquations:
     """The equations of the final structure of a model, by node."""
 
-    def __init__(self, model: ModelStructure, result: Transformation, values: ValueMap):
-        self.model, self.result, self.values = model, result, values
+    def __init__(self, model: ModelStructure, transformed: Transformation, values: ValueMap):
+        self.model, self.transformed, self.values = model, transformed, values
         self.tables = equation_tables(model.flat)
-        final, simplified = result.structure, result.simplified
+        final, simplified = transformed.structure, transformed.simplified
         count = final.equation_count
         self.order = np.zeros(count, np.int64)
         self.origin = np.full(count, NONE)
@@ -88,8 +89,8 @@ class NodeEquations:
 
     def residual(self, nodes: Integers) -> Residuals:
         """A function of the residuals of nodes, one after the other."""
-        sizes = self.result.structure.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        sizes = self.transformed.structure.equation_size[nodes]
+        first = starts_of(sizes)
         is_hidden = self.hidden_row[self.origin[nodes]] != NONE
         parts: list[_Part] = []
         if is_hidden.any():
@@ -100,7 +101,7 @@ class NodeEquations:
         starts = np.concatenate(none + [part.starts for part in parts])
         lengths = np.concatenate(none + [part.lengths for part in parts])
         order = np.argsort(starts, kind="stable")
-        back = interval_runs((np.cumsum(lengths) - lengths)[order], lengths[order])
+        back = interval_runs(starts_of(lengths)[order], lengths[order])
 
         def evaluate_nodes(vectors: dict[str, Any]) -> Any:
             like = vectors["w"]
@@ -111,7 +112,7 @@ class NodeEquations:
 
     def integrals_of(self, nodes: Integers) -> Integers:
         """What some nodes are derivatives of, as far as it depends on the time or on inputs."""
-        lower = self.result.structure.integral_of_equation()
+        lower = self.transformed.structure.integral_of_equation()
         found: list[Integers] = [np.zeros(0, np.int64)]
         while len(nodes := lower[nodes][lower[nodes] != NONE]):
             found.append(nodes)
@@ -124,13 +125,7 @@ class NodeEquations:
         origin, flat_of = self.origin[nodes], self.model.equation_of[self.origin[nodes]]
         pairs = np.stack([flat_of, self.order[nodes]], axis=1)
         kinds, which = np.unique(pairs, axis=0, return_inverse=True)
-        which = which.reshape(-1)
-        by_kind = (
-            np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
-            if len(nodes)
-            else []
-        )
-        for (number, order), members in zip(kinds.tolist(), by_kind, strict=True):
+        for (number, order), members in zip(kinds.tolist(), grouped(which.reshape(-1)), strict=True):
             flat = self.model.flat.equations[number]
             expr = self.expression(flat, order)
             template = make_template(expr)
@@ -145,7 +140,7 @@ class NodeEquations:
         for flat, own, origin, first in uses:
             copies, which = np.unique(self.model.equation_copy[origin], return_inverse=True)
             table = self.tables.of(flat)
-            start = (np.cumsum(table.sizes) - table.sizes)[self.model.equation_segment[origin]]
+            start = starts_of(table.sizes)[self.model.equation_segment[origin]]
             lengths = table.sizes[self.model.equation_segment[origin]]
             rows.append((count + which.reshape(-1)) * size + start)
             starts.append(first)
@@ -222,7 +217,7 @@ class NodeEquations:
 
     def _hidden(self, nodes: Integers) -> Callable[[dict[str, Any]], Any]:
         row, column, weight = self.hidden_entries(nodes)
-        total = int(self.result.structure.equation_size[nodes].sum())
+        total = int(self.transformed.structure.equation_size[nodes].sum())
 
         def call(vectors: dict[str, Any]) -> Any:
             return totals(row, weight * vectors["w"][column], total)
@@ -234,9 +229,11 @@ class NodeEquations:
 
         Their variables are differentiated like the constraint.
         """
-        found, final = self.result.simplified.found, self.result.structure
+        found, final = self.transformed.simplified.found, self.transformed.structure
         final_node = np.full(self.model.structure.variable_count, NONE)
-        final_node[self.result.simplified.variables] = np.arange(len(self.result.simplified.variables))
+        final_node[self.transformed.simplified.variables] = np.arange(
+            len(self.transformed.simplified.variables)
+        )
         row_of = self.hidden_row[self.origin[nodes]]
         counts = found.hidden.lengths[row_of]
         entries = ranges(found.hidden.indptr[row_of], counts)
@@ -245,7 +242,7 @@ class NodeEquations:
         for level in range(int(order.max(initial=0))):
             target = np.where(order > level, final.variable_derivative[target], target)
         sizes = final.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        first = starts_of(sizes)
         row, column = ranges(first[node], sizes[node]), ranges(self.values.offset[target], sizes[node])
         return row, column, np.repeat(found.hidden.coefficients[entries].astype(float), sizes[node])
 

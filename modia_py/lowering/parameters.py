@@ -25,10 +25,10 @@ class ParameterValues:
         self.flat = flat
         self.known = {parameter.name: parameter for parameter in flat.parameters}
         self.size = sum(parameter.size for parameter in flat.parameters)
-        self.computed = _Computed(flat, flat.bindings)
+        self.computed = _BoundValues(flat, flat.bindings)
         self.starts = {
-            "init": _Computed(flat, flat.init_bindings),
-            "guess": _Computed(flat, flat.guess_bindings),
+            "init": _BoundValues(flat, flat.init_bindings),
+            "guess": _BoundValues(flat, flat.guess_bindings),
         }
         self.declared = np.zeros(self.size)
         for parameter in flat.parameters:
@@ -89,7 +89,7 @@ def put_all(vector: Any, entries: list[tuple[FlatSymbol, Any]]) -> Any:
     return vector
 
 
-class _Computed:
+class _BoundValues:
     """Values computed from parameters, level after level."""
 
     def __init__(self, flat: FlatModel, bindings: tuple[Binding, ...]):

@@ -16,26 +16,26 @@ import numpy as np
 import scipy.sparse as sparse
 
 from ..arrays.index1 import Slot
+from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.expression import Equation
-from ..expressions.linear_terms import Kind, LinearTerm, Pattern, linear_terms
+from ..expressions.linear_terms import CoefficientKind, Dependence, LinearTerm, linear_terms
 from .index1_functions import Index1Functions
-from .intervals import ranges
 from .model_structure import ModelStructure
 from .node_equations import NodeEquations
 
 MOST_ENTRIES_A_ROW = 200
 """An equation with more entries a row, on average, is left to the program."""
-CONSTANT_COEFFICIENTS = (Kind.INTEGER, Kind.CONSTANT, Kind.NONZERO)
+CONSTANT_COEFFICIENTS = (CoefficientKind.INTEGER, CoefficientKind.CONSTANT, CoefficientKind.NONZERO)
 
 
 def sparsity(
-    model: ModelStructure, result: Transformation, functions: Index1Functions
+    model: ModelStructure, transformed: Transformation, functions: Index1Functions
 ) -> tuple[sparse.csr_array, sparse.csr_array] | None:
     """Patterns of the residual and of w with respect to [x, xdot]; None if the terms do not tell."""
-    form, values = result.form, functions.value_map
-    entries = _Entries(model, NodeEquations(model, result, values))
+    form, values = transformed.form, functions.value_map
+    entries = _Entries(model, NodeEquations(model, transformed, values))
     n = form.size
     try:
         known = sparse.eye_array(2 * n, dtype=bool, format="csr")
@@ -45,7 +45,7 @@ def sparsity(
         places = sparse.vstack([known, sparse.csr_array((1, 2 * n), dtype=bool)], format="csr")
         fd = _product(entries.matrix(form.fd), places)
         fc = _product(entries.matrix(form.fc), places)
-        chain = _chain(result, functions, entries, places)
+        chain = _chain(transformed, functions, entries, places)
     except _NotTold:
         return None
     return sparse.vstack([chain, fd, fc], format="csr").astype(bool), places
@@ -60,10 +60,10 @@ def _product(a: sparse.csr_array, b: sparse.csr_array) -> sparse.csr_array:
 
 
 def _chain(
-    result: Transformation, functions: Index1Functions, entries: _Entries, places: sparse.csr_array
+    transformed: Transformation, functions: Index1Functions, entries: _Entries, places: sparse.csr_array
 ) -> sparse.csr_array:
     """Rows xdot - variable, and what the multipliers of constraints on the same x bring in."""
-    form, n = result.form, result.form.size
+    form, n = transformed.form, transformed.form.size
     sizes = form.slot_size()
     own = ranges(functions.slot_offset[form.chain_slot], sizes[form.chain_slot])
     rows = np.arange(len(own))
@@ -71,7 +71,7 @@ def _chain(
     chain = xdot + places[functions.value_map.elements(form.chain_variable)]
     mu = np.flatnonzero(form.kind == Slot.MU)
     if len(mu):
-        integral = result.structure.integral_of_equation()[form.residual[mu]]
+        integral = transformed.structure.integral_of_equation()[form.residual[mu]]
         gradient = _product(entries.matrix(integral), places)
         mu_places = ranges(functions.slot_offset[mu], sizes[mu])
         count = len(mu_places)
@@ -92,8 +92,8 @@ class _Entries:
 
     def matrix(self, nodes: Integers) -> sparse.csr_array:
         equations, values = self.equations, self.equations.values
-        sizes = equations.result.structure.equation_size[nodes]
-        first = np.cumsum(sizes) - sizes
+        sizes = equations.transformed.structure.equation_size[nodes]
+        first = starts_of(sizes)
         hidden = equations.hidden_row[equations.origin[nodes]] != NONE
         rows, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         if hidden.any():
@@ -118,10 +118,10 @@ class _Entries:
         origin, order = equations.origin[nodes], int(equations.order[nodes[0]])
         flat = model.flat.equations[int(model.equation_of[origin[0]])]
         table = equations.tables.of(flat)
-        begin = (np.cumsum(table.sizes) - table.sizes)[model.equation_segment[origin]]
+        row_starts = starts_of(table.sizes)[model.equation_segment[origin]]
         copies, which = np.unique(model.equation_copy[origin], return_inverse=True)
         target = np.full((len(copies), flat.equation.size), NONE)
-        target[np.repeat(which.reshape(-1), sizes), ranges(begin, sizes)] = ranges(first, sizes)
+        target[np.repeat(which.reshape(-1), sizes), ranges(row_starts, sizes)] = ranges(first, sizes)
         rows, columns = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for term, row, element in self._rows_and_elements(flat.equation):
             symbol = model.flat.resolve(term.leaf, flat.owner)
@@ -134,8 +134,8 @@ class _Entries:
                 rows.append(at)
                 columns.append(values.used(depth, place)[0])
         row, column = np.concatenate(rows), np.concatenate(columns)
-        kept = column != values.zero
-        return row[kept], column[kept]
+        nonzero = column != values.zero
+        return row[nonzero], column[nonzero]
 
     def _rows_and_elements(self, equation: Equation) -> list[tuple[LinearTerm, Integers, Integers]]:
         if id(equation) not in self._terms:
@@ -148,7 +148,7 @@ class _Entries:
 def _term_entries(term: LinearTerm, equation: Equation) -> tuple[Integers, Integers]:
     """Rows of the equation and elements of the leaf, pair by pair."""
     places, rows = term.positions.to_array(), equation.size
-    if term.pattern in (Pattern.ELEMENTWISE, Pattern.BROADCAST):
+    if term.dependence in (Dependence.ELEMENTWISE, Dependence.BROADCAST):
         try:
             return np.arange(rows), np.broadcast_to(places, equation.shape).reshape(-1)
         except ValueError:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays.indices import ranges, starts_of
 from ..arrays.stages import stages_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.indexing import Positions
-from .intervals import interval_runs, ranges
+from .intervals import interval_runs
 from .model_structure import ModelStructure
 
 
@@ -81,9 +82,9 @@ class ValueMap:
         place, sign = self.node_place[order][nodes], self.node_sign[order][nodes]
         if (place == NONE).any() or (self.node_step[nodes] == 0).any() or (sign != sign[0]).any():
             return None
-        begin = np.maximum(self.node_start[nodes], start)
+        low = np.maximum(self.node_start[nodes], start)
         end = np.minimum(self.node_start[nodes] + self.node_size[nodes], start + count)
-        runs = interval_runs(place + begin - self.node_start[nodes], end - begin)
+        runs = interval_runs(place + low - self.node_start[nodes], end - low)
         return (runs, int(sign[0])) if all(run.is_affine for run in runs) else None
 
     def elements(self, nodes: Integers) -> Integers:
@@ -91,12 +92,12 @@ class ValueMap:
         return ranges(self.offset[nodes], self.size[nodes])
 
 
-def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
-    final, simplified = result.structure, result.simplified
+def value_map(model: ModelStructure, transformed: Transformation) -> ValueMap:
+    final, simplified = transformed.structure, transformed.simplified
     size = final.variable_size
-    stages = _stages(result)
-    offset, zero = _offsets(result, stages)
-    base, order = base_and_order(model, result)
+    stages = _stages(transformed)
+    offset, zero = _offsets(transformed, stages)
+    base, order = base_and_order(model, transformed)
     orders = int(order.max(initial=0)) + 1
     place = np.full((orders, model.base_count), NONE)
     sign = np.ones((orders, model.base_count), np.int8)
@@ -129,24 +130,24 @@ def value_map(model: ModelStructure, result: Transformation) -> ValueMap:
     )
 
 
-def _stages(result: Transformation) -> tuple[Integers, ...]:
-    stage = stages_of(result.form)
+def _stages(transformed: Transformation) -> tuple[Integers, ...]:
+    stage = stages_of(transformed.form)
     order = np.argsort(stage, kind="stable")
     return tuple(np.split(order, np.cumsum(np.bincount(stage))[1:-1])) if len(stage) else ()
 
 
-def _offsets(result: Transformation, stages: tuple[Integers, ...]) -> tuple[Integers, int]:
+def _offsets(transformed: Transformation, stages: tuple[Integers, ...]) -> tuple[Integers, int]:
     """The place in w of each variable node, and that of the zero."""
-    form, size = result.form, result.structure.variable_size
+    form, size = transformed.form, transformed.structure.variable_size
     slot_size = form.slot_size()
-    slot = np.cumsum(slot_size) - slot_size
+    slot = starts_of(slot_size)
     n = int(slot_size.sum())
-    offset = np.full(result.structure.variable_count, NONE)
+    offset = np.full(transformed.structure.variable_count, NONE)
     in_xdot, in_x = form.derivative != NONE, form.value != NONE
     offset[form.derivative[in_xdot]] = n + slot[in_xdot]
     offset[form.value[in_x]] = slot[in_x]
     local = form.local_variables[np.concatenate([np.zeros(0, np.int64), *stages])]
-    offset[local] = 2 * n + np.cumsum(size[local]) - size[local]
+    offset[local] = 2 * n + starts_of(size[local])
     assert (offset != NONE).all(), "a variable is neither in x nor in xdot nor assigned"
     return offset, 2 * n + int(size[local].sum())
 
@@ -156,14 +157,14 @@ def flat_starts(model: ModelStructure) -> Integers:
     offset = np.array([variable.offset for variable in model.flat.variables], np.int64)
     own = np.array([math.prod(variable.symbol.shape) for variable in model.flat.variables], np.int64)
     sizes = model.structure.variable_size[: model.base_count]
-    within = np.cumsum(sizes) - sizes
+    within = starts_of(sizes)
     first_of_copy = np.maximum.accumulate(np.where(model.variable_segment == 0, within, 0))
     return offset[model.variable_of] + model.variable_copy * own[model.variable_of] + within - first_of_copy
 
 
-def base_and_order(model: ModelStructure, result: Transformation) -> tuple[Integers, Integers]:
+def base_and_order(model: ModelStructure, transformed: Transformation) -> tuple[Integers, Integers]:
     """For each final variable node the node of the model's structure, and its derivative order."""
-    final, simplified = result.structure, result.simplified
+    final, simplified = transformed.structure, transformed.simplified
     count = final.variable_count
     base, order = np.full(count, NONE), np.zeros(count, np.int64)
     integral = model.structure.integral_of_variable()

@@ -16,7 +16,7 @@ from ..expressions.printing import der_text
 from ..language.flat_model import FlatEquation, FlatModel
 from ..plan.graph_array import CannotPlan
 from ..plan.planned_function import MixedFunction, PlannedFunction, planned
-from .flat_residual import lower
+from .flat_residual import flat_residual
 from .value_map import ValueMap
 
 
@@ -24,14 +24,14 @@ class WrittenEquations:
     """`residual(t, v, vdot, p, u)` is lhs - rhs of all equations; `values` finds v and vdot."""
 
     def __init__(self, flat: FlatModel, where: ValueMap, as_plan: bool = False):
-        self.flat, self.lowered = flat, lower(flat)
-        self.size = self.lowered.unknowns.size
+        self.flat, self.equations = flat, flat_residual(flat)
+        self.size = self.equations.unknowns.size
         self.rows = sum(equation.size for equation in flat.equations)
         self.element = np.zeros(self.size, np.int64)  # of the flat variables, of which v is a derivative
         self.order = np.zeros(self.size, np.int64)
         for variable in flat.variables:
             order = 0
-            while (place := self.lowered.unknowns.places.get(der_text(variable.name, order))) is not None:
+            while (place := self.equations.unknowns.places.get(der_text(variable.name, order))) is not None:
                 part = slice(place.offset, place.offset + place.size)
                 self.element[part] = variable.offset + np.arange(place.size)
                 self.order[part] = order
@@ -50,8 +50,8 @@ class WrittenEquations:
 
     def _input_places(self) -> tuple[Integers, int]:
         """Where the inputs of the equations are among all inputs, then all first derivatives, ..."""
-        names, total = self.lowered.inputs.places, sum(entry.size for entry in self.flat.inputs)
-        places, highest = np.zeros(self.lowered.inputs.size, np.int64), 0
+        names, total = self.equations.inputs.places, sum(entry.size for entry in self.flat.inputs)
+        places, highest = np.zeros(self.equations.inputs.size, np.int64), 0
         for entry in self.flat.inputs:
             order = 0
             while (place := names.get(der_text(entry.name, order))) is not None:
@@ -76,11 +76,11 @@ class WrittenEquations:
         return self._written(t, v, vdot, p, u[self._inputs])
 
     def _written(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:
-        return self.lowered.residual(t, v, vdot, p, u)[: self.rows]
+        return self.equations.residual(t, v, vdot, p, u)[: self.rows]
 
     def _planned(self) -> PlannedFunction | MixedFunction | None:
         parameters = sum(parameter.size for parameter in self.flat.parameters)
-        sizes = (1, self.size, self.size, parameters, self.lowered.inputs.size)
+        sizes = (1, self.size, self.size, parameters, self.equations.inputs.size)
         try:
             return planned(lambda t, v, vdot, p, u: self._written(t[0], v, vdot, p, u), sizes)
         except CannotPlan:
@@ -88,7 +88,7 @@ class WrittenEquations:
 
     def equation_of(self, row: int) -> tuple[FlatEquation, int]:
         """The equation behind a row, and which of its elements it is."""
-        for equation, rows in zip(self.flat.equations, self.lowered.rows, strict=True):
+        for equation, rows in zip(self.flat.equations, self.equations.rows, strict=True):
             if rows.start <= row < rows.stop:
                 return equation, row - rows.start
         raise IndexError(f"there is no row {row}")

@@ -108,7 +108,7 @@ class Watch:
         def levels(t: Any) -> Any:
             found: list[Any] = [lambda t: self.function(t, data)]
             for _ in range(self.orders):
-                found.append(_derivative(found[-1]))
+                found.append(time_derivative(found[-1]))
             return jnp.stack([level(t) for level in found])
 
         return levels
@@ -226,7 +226,8 @@ def _middles(points: np.ndarray, bent: np.ndarray, grid: np.ndarray, chosen: np.
     return np.stack([middle, np.nextafter(middle, np.inf)], axis=1)
 
 
-def _derivative(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def time_derivative(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The derivative of a function of time."""
     return lambda t: jax.jvp(function, (t,), (jnp.ones_like(t),))[1]
 
 

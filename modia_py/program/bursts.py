@@ -24,7 +24,7 @@ def bursts(times: np.ndarray, values: np.ndarray, breaks: list[float]) -> list[t
     found: list[tuple[float, float]] = []
     for column in np.unique(values, axis=1).T if values.shape[1] > 1 else values.T:
         found += _of_one(times, column, np.asarray(breaks))
-    return _joined(found)[:MOST_BURSTS] if len(found) <= MOST_BURSTS else []
+    return _merged(found)[:MOST_BURSTS] if len(found) <= MOST_BURSTS else []
 
 
 def _of_one(times: np.ndarray, column: np.ndarray, breaks: np.ndarray) -> list[tuple[float, float]]:
@@ -45,7 +45,7 @@ def _of_one(times: np.ndarray, column: np.ndarray, breaks: np.ndarray) -> list[t
     return [(float(times[a]), float(times[min(b, len(times) - 1)])) for a, b in edges.reshape(-1, 2)]
 
 
-def _joined(intervals: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _merged(intervals: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Intervals that overlap, as one."""
     result: list[tuple[float, float]] = []
     for low, high in sorted(intervals):

@@ -18,7 +18,7 @@ from ..errors import SimulationError
 from ..solvers.compile_options import quick_jit
 from .breaks import guard_at
 from .program import Arguments, Program
-from .stops import Stretch
+from .stretches import Stretch
 
 LEAST = 1e-9
 """A jump, compared with the terms of its equation, below which there is none."""
@@ -35,11 +35,11 @@ def check_impulses(
     integrals = program.functions.integrals
     if not len(integrals.nodes):
         return
-    if "integrals" not in program.kept:
-        program.kept["integrals"] = quick_jit(_sides(program), program.functions.size)
+    if program.cache.impulses is None:
+        program.cache.impulses = quick_jit(_sides(program), program.functions.size)
     both = np.array([left.last, right.first])
-    change, slope, terms = map(np.asarray, program.kept["integrals"](both, x, xdot, arguments))
-    inevitable = 4 * (right.first - left.last + guard_at(left.begin, right.end)) * slope
+    change, slope, terms = map(np.asarray, program.cache.impulses(both, x, xdot, arguments))
+    inevitable = 4 * (right.first - left.last + guard_at(left.start, right.end)) * slope
     with np.errstate(invalid="ignore"):
         jumps = np.flatnonzero(change > inevitable + LEAST * terms)
     if len(jumps):
@@ -54,7 +54,7 @@ def _sides(program: Program) -> Any:
         w = program.values(both[0], x, xdot, arguments)
 
         def rows(t: Any, w: Any) -> Any:
-            return residual({"time": t, "w": w, "p": arguments.p, "u": program.inputs(t, arguments)})
+            return residual(program.vectors(t, w, arguments))
 
         def at(t: Any) -> Any:
             return jax.jvp(lambda t: rows(t, w), (t,), (jnp.ones_like(t),))
@@ -68,7 +68,7 @@ def _sides(program: Program) -> Any:
 
 
 def _text(program: Program, row: int, right: Stretch) -> str:
-    nodes, structure = program.functions.integrals.nodes, program.result.structure
+    nodes, structure = program.functions.integrals.nodes, program.transformed.structure
     sizes = structure.equation_size[nodes]
     node = int(nodes[np.searchsorted(np.cumsum(sizes), row, side="right")])
     above = structure.variables_of(int(structure.equation_derivative[node]))
@@ -76,18 +76,18 @@ def _text(program: Program, row: int, right: Stretch) -> str:
     variables = [structure.variable_name(int(v)) for v in infinite]
     cause = right.cause or "a function of time jumps"
     return (
-        f"{cause[0].upper()}{cause[1:]} at time {right.begin:.9g}, and the equations contain "
+        f"{cause[0].upper()}{cause[1:]} at time {right.start:.9g}, and the equations contain "
         f"the derivative of\n    {structure.equation_name(node)}\nThere {', '.join(variables[:4]) or 'it'} "
         f"would be infinite: an impulse that is not computed. {REMEDY}"
     )
 
 
-def check_written_derivatives(what: str, time: float, order: int, differentiated: int, where: str) -> None:
+def check_written_derivatives(cause: str, time: float, order: int, differentiated: int, where: str) -> None:
     """An error if the user has written a derivative of a function whose derivative of an order jumps."""
     if order < differentiated:
         word = "jumps" if order == 0 else f"has a derivative of order {order} that jumps"
         which = f" of order {differentiated}" if differentiated > 1 else ""
         raise SimulationError(
-            f"{what[0].upper()}{what[1:]} {word} at time {time:.9g}, and {where} contains its "
+            f"{cause[0].upper()}{cause[1:]} {word} at time {time:.9g}, and {where} contains its "
             f"derivative{which}: an impulse that is not computed. {REMEDY}"
         )

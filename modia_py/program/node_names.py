@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays.indices import equal_columns
 from ..arrays.structure import Integers
 from ..arrays.transform import Transformation
 from ..expressions.printing import der_text
@@ -20,13 +21,15 @@ from ..lowering.value_map import base_and_order
 class NodeNames:
     """Variables and equations of a transformed model, grouped by what the user declared."""
 
-    def __init__(self, model: ModelStructure, result: Transformation):
-        self.model, self.result = model, result
-        self.base, self.order = base_and_order(model, result)
+    def __init__(self, model: ModelStructure, transformed: Transformation):
+        self.model, self.transformed = model, transformed
+        self.base, self.order = base_and_order(model, transformed)
 
     def variables(self, nodes: Integers) -> list[str]:
         """Names of variable nodes of the final structure; one for all copies and segments."""
-        return self._named(nodes, self.base[nodes], self.order[nodes], self.result.structure.variable_name)
+        return self._named(
+            nodes, self.base[nodes], self.order[nodes], self.transformed.structure.variable_name
+        )
 
     def original_variables(self, nodes: Integers) -> list[str]:
         """The same for nodes of the structure as the user wrote it."""
@@ -58,13 +61,7 @@ class NodeNames:
 def _grouped(
     nodes: Integers, of: Integers, order: Integers, text: Callable[[int, int, Integers], str]
 ) -> list[str]:
-    if not len(nodes):
-        return []
-    key = np.stack([order, of])
-    _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
-    texts = []
-    for number in np.argsort(first, kind="stable").tolist():
-        members = np.flatnonzero(group == number)
-        texts.append(text(int(of[members[0]]), int(order[members[0]]), nodes[members]))
-    return texts
+    return [
+        text(int(of[members[0]]), int(order[members[0]]), nodes[members])
+        for members in equal_columns(np.stack([order, of]))
+    ]

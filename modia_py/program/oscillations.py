@@ -32,11 +32,10 @@ GRID = 1024
 
 def longest_step_for_sources(program: Program, arguments: Arguments, start: float, stop: float) -> float:
     """A part of the shortest period of the smooth functions of time in the equations."""
-    kept = program.kept
-    if "sources" not in kept:
+    if program.cache.smooth_expressions is None:
         parts = TimeExpressions(program.structure.flat, smooth_parts)
-        kept["sources"] = parts, quick_jit(_with_slopes(program, parts), 0)
-    parts, compiled = kept["sources"]
+        program.cache.smooth_expressions = parts, quick_jit(_with_slopes(program, parts), 0)
+    parts, compiled = program.cache.smooth_expressions
     if not parts.groups or not stop > start:
         return np.inf
     rows, _ = parts.rows(np.asarray(arguments.p))

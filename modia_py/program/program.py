@@ -1,7 +1,7 @@
 """A translated model as functions for the integrator, for one kind of inputs.
 
 Everything that may change from run to run is an argument: `Arguments` holds the parameters and the data of
-the inputs. What was compiled is kept here and used again.
+the inputs. What was compiled is in the cache of the program and used again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from ..lowering.index1_functions import Index1Functions
 from ..lowering.model_structure import ModelStructure
 from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
+from .crossings import Crossings
+from .program_cache import ProgramCache
 from .signals import Signals, held_time
 
 
@@ -49,8 +51,8 @@ class Layout:
         return np.isin(self.kind, (Slot.LAMBDA, Slot.MU))
 
 
-def make_layout(result: Transformation, functions: Index1Functions) -> Layout:
-    form, values = result.form, functions.value_map
+def make_layout(transformed: Transformation, functions: Index1Functions) -> Layout:
+    form, values = transformed.form, functions.value_map
     sizes = form.slot_size()
     slot_of = np.repeat(np.arange(len(sizes)), sizes)
     element_of = np.arange(len(slot_of)) - functions.slot_offset[slot_of]
@@ -65,13 +67,14 @@ class Program:
     """`problem` for the integrator, with `Arguments` as its parameters, and the values of all variables."""
 
     structure: ModelStructure
-    result: Transformation
+    transformed: Transformation
     functions: Index1Functions
     layout: Layout
     signals: Signals
     problem: Problem
     patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    crossings: Crossings | None = None
+    cache: ProgramCache = field(default_factory=ProgramCache, repr=False)
 
     def inputs(self, t: Any, arguments: Arguments) -> Any:
         return self.signals.values(t, arguments.signals, self.functions.input_order)
@@ -80,12 +83,16 @@ class Program:
         """All variables: see `value_map`."""
         return self.functions.values(t, x, xdot, arguments.p, self.inputs(t, arguments))
 
+    def vectors(self, t: Any, w: Any, arguments: Arguments) -> dict[str, Any]:
+        """What equations are evaluated from: see `node_equations`."""
+        return {"time": t, "w": w, "p": arguments.p, "u": self.inputs(t, arguments)}
+
     def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables at many times, in one evaluation."""
-        if "outputs" not in self.kept:
+        if self.cache.output_values is None:
             at_all_times = lanes(self.values, (0, 0, 0, None), self.problem.one_by_one)
-            self.kept["outputs"] = quick_jit(at_all_times, self.functions.size)
-        return self.kept["outputs"](t, x, xdot, arguments)
+            self.cache.output_values = quick_jit(at_all_times, self.functions.size)
+        return self.cache.output_values(t, x, xdot, arguments)
 
     def output_inputs(self, t: Any, arguments: Arguments) -> Any:
         """All inputs at many times."""
@@ -94,17 +101,25 @@ class Program:
 
 def make_program(
     structure: ModelStructure,
-    result: Transformation,
+    transformed: Transformation,
     functions: Index1Functions,
     signals: Signals,
     patterns: tuple[Any, Any] | None = None,
+    crossings: Crossings | None = None,
 ) -> Program:
-    layout = make_layout(result, functions)
+    layout = make_layout(transformed, functions)
 
     def residual(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         t = held_time(t, arguments.signals)
         u = signals.values(t, arguments.signals, functions.input_order)
         return functions.residual(t, x, xdot, arguments.p, u)
+
+    def crossing_values(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        assert crossings is not None
+        t = held_time(t, arguments.signals)
+        u = signals.values(t, arguments.signals, functions.input_order)
+        w = functions.values(t, x, xdot, arguments.p, u)
+        return crossings.values({"time": t, "w": w, "p": arguments.p, "u": u})
 
     problem = Problem(
         residual,
@@ -114,9 +129,11 @@ def make_program(
         multipliers=_given(layout.kind == Slot.MU),
         algebraic=_given(layout.kind == Slot.ALGEBRAIC),
         pattern=None if patterns is None else _both(patterns[0], functions.size),
+        crossings=None if crossings is None else crossing_values,
+        directions=None if crossings is None else crossings.directions,
         one_by_one=calls_lapack(_sides(structure.flat)),
     )
-    return Program(structure, result, functions, layout, signals, problem, patterns)
+    return Program(structure, transformed, functions, layout, signals, problem, patterns, crossings)
 
 
 def _sides(flat: FlatModel) -> list[Expr]:

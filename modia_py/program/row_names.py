@@ -10,7 +10,7 @@ from .program import Program
 
 def row_name(program: Program, row: int) -> str:
     """The equation behind a row of the residual, as the user wrote it, with its line."""
-    form, structure = program.result.form, program.result.structure
+    form, structure = program.transformed.form, program.transformed.structure
     chain = structure.variable_size[form.chain_variable]
     if row < chain.sum():
         which = int(np.searchsorted(np.cumsum(chain), row, side="right"))
@@ -33,7 +33,7 @@ def _with_element(text: str, element: int, size: int) -> str:
 
 def x_name(program: Program, element: int) -> str:
     """The variable in an element of x; for an integral, the variable it is the integral of."""
-    layout, form = program.layout, program.result.form
+    layout, form = program.layout, program.transformed.form
     slot = int(layout.slot_of[element])
     kind = Slot(int(form.kind[slot]))
     if kind is Slot.LAMBDA:
@@ -46,7 +46,7 @@ def x_name(program: Program, element: int) -> str:
 
 def place_name(program: Program, place: int) -> str:
     """The variable at a place of w."""
-    values, structure = program.functions.value_map, program.result.structure
+    values, structure = program.functions.value_map, program.transformed.structure
     node = int(np.searchsorted(values.offset, place, side="right")) - 1
     name = structure.variable_name(node)
     size = int(values.size[node])

@@ -21,34 +21,36 @@ from .lost_impulses import check_written_derivatives
 from .oscillations import MOST_STEPS, longest_step_for_sources, step_for
 from .program import Arguments, Program
 from .signals import Data, Signal, Signals
-from .stops import Plan, Stop, plan_run, whole
+from .stretches import NamedBreak, Plan, plan_run, whole
 from .time_expressions import TimeExpressions, part_text
 
 
 def make_plan(program: Program, signals: Signals, arguments: Arguments, start: float, stop: float) -> Plan:
     """The stretches of a run between the breaks of its inputs and of functions of time in its equations."""
-    kept = program.kept
-    if "time expressions" not in kept:
-        kept["time expressions"] = TimeExpressions(program.structure.flat)
-        kept["written derivatives"] = _written_derivatives(program.structure.flat)
-    expressions: TimeExpressions = kept["time expressions"]
+    cache = program.cache
+    if cache.abrupt_expressions is None:
+        cache.abrupt_expressions = TimeExpressions(program.structure.flat)
+    if cache.written_derivatives is None:
+        cache.written_derivatives = _written_derivatives(program.structure.flat)
+    expressions = cache.abrupt_expressions
     searched = [signal for signal in signals.each if signal.is_unknown]
     highest = program.functions.integrals.order
-    stops = [stop for signal in signals.each for stop in _known_stops(signal, highest)]
+    breaks = [one for signal in signals.each for one in _known_breaks(signal, highest)]
     busy: list[tuple[float, float]] = []
     longest_step = min(signals.longest_step, longest_step_for_sources(program, arguments, start, stop))
     notes: tuple[str, ...] = ()
     if searched or expressions.groups:
         rows, numbers = expressions.rows(np.asarray(arguments.p))
         names = _Components(searched, expressions, numbers)
-        key = "watch", names.sizes
-        if key not in kept:
-            kept[key] = Watch(_functions(program.signals, expressions), names.total, highest + 2)
+        if names.sizes not in cache.watches:
+            functions = _functions(program.signals, expressions)
+            cache.watches[names.sizes] = Watch(functions, names.total, highest + 2)
+        watch = cache.watches[names.sizes]
         hints = np.concatenate([np.zeros(0), *(s.hints for s in searched if s.hints is not None)])
-        found = _searched(kept[key], start, stop, (arguments.signals, rows), hints, searched)
+        found = _searched(watch, start, stop, (arguments.signals, rows), hints, searched)
         _check_finite(found, names)
-        stops = [*_found_stops(found, names), *stops]
-        busy = bursts(found.times, found.values, [s.before for s in stops]) if found.complete else []
+        breaks = [*_found_breaks(found, names), *breaks]
+        busy = bursts(found.times, found.values, [one.before for one in breaks]) if found.complete else []
         smooth = np.setdiff1d(np.arange(names.total), [one.component for one in found.breaks])
         values = found.values[:, smooth] if found.complete else np.zeros((len(found.times), 0))
         shortest = (stop - start) / MOST_STEPS
@@ -61,15 +63,15 @@ def make_plan(program: Program, signals: Signals, arguments: Arguments, start: f
                 f"(function, breaks)",
             )
     for signal in signals.each:
-        order, equation = kept["written derivatives"].get(signal.entry.name, (0, None))
-        _check_written(stops, f"the input {signal.entry.name}", order, equation)
-    if stops or busy:
-        plan = plan_run(start, stop, stops, highest, longest_step, busy)
+        order, equation = cache.written_derivatives.get(signal.entry.name, (0, None))
+        _check_written(breaks, f"the input {signal.entry.name}", order, equation)
+    if breaks or busy:
+        plan = plan_run(start, stop, breaks, highest, longest_step, busy)
     else:
         plan = whole(start, stop, longest_step)
-    if "jump notes" not in kept:
-        kept["jump notes"] = jump_notes(program.structure, program.result)
-    return replace(plan, notes=notes + plan.notes + kept["jump notes"])
+    if cache.jump_notes is None:
+        cache.jump_notes = jump_notes(program.structure, program.transformed)
+    return replace(plan, notes=notes + plan.notes + cache.jump_notes)
 
 
 def _slopes(times: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -143,15 +145,15 @@ def _check_finite(found: Search, names: _Components) -> None:
         )
 
 
-def _known_stops(signal: Signal, highest: int) -> list[Stop]:
+def _known_breaks(signal: Signal, highest: int) -> list[NamedBreak]:
     """Breaks of a table, or those that were given with a function: at least a new start is made there."""
     order = highest + 1 if signal.is_unknown else signal.order
-    what = f"the input {signal.entry.name}"
-    return [Stop(float(np.nextafter(t, -np.inf)), t, order, what) for t in signal.breaks.tolist()]
+    cause = f"the input {signal.entry.name}"
+    return [NamedBreak(float(np.nextafter(t, -np.inf)), t, order, cause) for t in signal.breaks.tolist()]
 
 
-def _found_stops(found: Search, names: _Components) -> list[Stop]:
-    stops = []
+def _found_breaks(found: Search, names: _Components) -> list[NamedBreak]:
+    breaks = []
     texts: dict[int, tuple[str, FlatEquation | None, int]] = {}
     for one in found.breaks:
         if one.component not in texts:
@@ -159,20 +161,20 @@ def _found_stops(found: Search, names: _Components) -> list[Stop]:
             texts[one.component] = (
                 names.part(one.component) if signal is None else (f"the input {signal.entry.name}", None, 0)
             )
-        what, equation, differentiated = texts[one.component]
+        cause, equation, differentiated = texts[one.component]
         if equation is not None and differentiated:
             where = f"`{equation}` ({equation.equation.source})"
-            check_written_derivatives(what, one.after, one.order, differentiated, where)
+            check_written_derivatives(cause, one.after, one.order, differentiated, where)
         else:
-            stops.append(Stop(one.before, one.after, one.order, what, is_note=True))
-    return stops
+            breaks.append(NamedBreak(one.before, one.after, one.order, cause, is_note=True))
+    return breaks
 
 
-def _check_written(stops: list[Stop], what: str, order: int, equation: FlatEquation | None) -> None:
-    for stop in stops:
-        if order and equation is not None and stop.what == what:
+def _check_written(breaks: list[NamedBreak], cause: str, order: int, equation: FlatEquation | None) -> None:
+    for one in breaks:
+        if order and equation is not None and one.cause == cause:
             where = f"`{equation}` ({equation.equation.source})"
-            check_written_derivatives(what, stop.after, stop.order, order, where)
+            check_written_derivatives(cause, one.after, one.order, order, where)
 
 
 def _written_derivatives(flat: FlatModel) -> dict[str, tuple[int, FlatEquation]]:

@@ -25,6 +25,7 @@ from ..expressions.templates import evaluate, make_template
 from ..expressions.traces import trace
 from ..language.flat_model import FlatModel, FlatSymbol
 from ..language.symbols import time
+from .breaks import time_derivative
 from .tables import make_table, table_value
 
 Function = Callable[[Any], Any]
@@ -88,12 +89,9 @@ class Signals:
             ]
             return jnp.concatenate([jnp.zeros(0), *parts])
 
-        def derived(lower: Function) -> Function:
-            return lambda t: jax.jvp(lower, (t,), (jnp.ones_like(t),))[1]
-
         levels: list[Function] = [at]
         for _ in range(order):
-            levels.append(derived(levels[-1]))
+            levels.append(time_derivative(levels[-1]))
         t = jnp.asarray(t, float)
         return jnp.concatenate([level(t) for level in levels])
 

@@ -10,6 +10,7 @@ from ..lowering.index1_functions import Index1Functions, index1_functions
 from ..lowering.model_structure import ModelStructure
 from ..lowering.planned import with_plans
 from ..lowering.sparsity import sparsity
+from .crossings import Crossings
 from .program import Program, make_program
 from .signals import Signals
 
@@ -19,55 +20,74 @@ MOST_PROGRAMS = 16
 """Programs kept for one model, one for each choice of input functions."""
 
 
+@dataclass(eq=False)
+class TranslationCache:
+    """None, or no entry, where nobody has asked yet."""
+
+    programs: dict[Any, Program] = field(default_factory=dict)
+    """One for each choice of input functions, in the order in which they were made."""
+    patterns: tuple[Any, Any] | None = None
+    """Patterns of a large model: see `sparsity`."""
+    plain: Translation | None = None
+    """The same without tearing."""
+    linear_solver: str | None = None
+    """What the last run has chosen, and why."""
+    compile_seconds: float | None = None
+    """Spent by XLA in all runs so far."""
+
+
 @dataclass(frozen=True, eq=False)
 class Translation:
+    """The stages of a model from its structure to its index-1 functions, and the seconds they took."""
+
     structure: ModelStructure
-    result: Transformation
+    transformed: Transformation
     functions: Index1Functions
     seconds: dict[str, float]
-    programs: dict[Any, Program] = field(default_factory=dict, repr=False)
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    crossings: Crossings | None = None
+    cache: TranslationCache = field(default_factory=TranslationCache, repr=False)
 
     def program(self, signals: Signals) -> Program:
         """The functions for a kind of inputs, kept with all that was compiled for it."""
-        if signals.key not in self.programs:
-            if len(self.programs) >= MOST_PROGRAMS:
-                del self.programs[next(iter(self.programs))]
-            self.programs[signals.key] = make_program(
-                self.structure, self.result, self.functions, signals, self.patterns()
+        programs = self.cache.programs
+        if signals.key not in programs:
+            if len(programs) >= MOST_PROGRAMS:
+                del programs[next(iter(programs))]
+            programs[signals.key] = make_program(
+                self.structure, self.transformed, self.functions, signals, self.patterns(), self.crossings
             )
-        return self.programs[signals.key]
+        return programs[signals.key]
 
     def patterns(self) -> Any:
         """Patterns of a large model, from its terms; small ones are found by following the program."""
         plans = self.functions.plans
         if plans is None and self.functions.size < FEWEST_UNKNOWNS:
             return None
-        if "patterns" not in self.kept:
+        if self.cache.patterns is None:
             if plans is not None:
-                self.kept["patterns"] = plans.patterns()
+                self.cache.patterns = plans.patterns()
             else:
-                self.kept["patterns"] = sparsity(self.structure, self.result, self.functions)
-        return self.kept["patterns"]
+                self.cache.patterns = sparsity(self.structure, self.transformed, self.functions)
+        return self.cache.patterns
 
     def note_run(self, linear_solver: str, compile_seconds: float) -> None:
         """Remember what a report wants to say of the runs so far."""
-        self.kept["linear_solver"] = linear_solver
-        self.kept["compile_seconds"] = self.kept.get("compile_seconds", 0.0) + compile_seconds
+        self.cache.linear_solver = linear_solver
+        self.cache.compile_seconds = (self.cache.compile_seconds or 0.0) + compile_seconds
 
     def plain(self) -> Translation:
         """The same without tearing: every state is in x, as the impulse equations need it."""
-        if not len(self.result.form.local_equations):
+        if not len(self.transformed.form.local_equations):
             return self
-        if "plain" not in self.kept:
+        if self.cache.plain is None:
             structure = self.structure
-            result = transform(
+            transformed = transform(
                 structure.structure,
                 structure.integers,
                 structure.integer_rows,
                 keep=structure.has_start,
                 tearing=False,
             )
-            functions = with_plans(structure, index1_functions(structure, result))
-            self.kept["plain"] = Translation(structure, result, functions, {})
-        return self.kept["plain"]
+            functions = with_plans(structure, index1_functions(structure, transformed))
+            self.cache.plain = Translation(structure, transformed, functions, {})
+        return self.cache.plain

@@ -14,17 +14,42 @@ __all__ = ["Result", "ResultVariable", "RunStatistics"]
 
 
 class Result(Trajectories):
-    """The result of a simulation.
+    """The result of a simulation: trajectories by name, how the run ended, and what it cost.
 
     `result["s"]` is the trajectory of any variable, with time as its first axis; `result["der(s)"]` a
     derivative that occurs in the equations; `result["c[3].u"]`, `result["c[::10].r[:, 2]"]` elements, with
     the same meaning as in equations; `result["time"]` the time, `result["r.R"]` a parameter, without an
-    axis of time. The arrays cannot be written to.
+    axis of time. The arrays cannot be written to. `name in result` asks whether there is such a name.
+    Variables are computed when they are asked for, and then kept.
 
-    `status`, `message` and `success` tell how the run ended, `notes` what else a reader should know,
-    and `stats` what it cost. A run that failed keeps everything it computed before.
+    A run that failed keeps everything it computed before.
 
+    Parameters
+    ----------
+    model : str
+        The name of the model.
+    time : array
+        The times of output, shape (nt,).
+    variables : mapping of str to ResultVariable
+        What is known of each variable besides its values: shape, unit, doc.
+    read : callable
+        `read(name, order)`: the values of a variable, differentiated `order` times, or None.
+    parameters : mapping of str to array
+        Values of the parameters.
+    stats : RunStatistics, optional
+        Steps, matrices, seconds, method, and the certificate that the equations hold.
+    status : Status
+        How the run ended.
+    message : str
+        The same as a sentence, with advice if it failed.
+    notes : tuple of str
+        What else a reader should know: stops, guesses, small variables.
+
+    Examples
+    --------
     >>> import numpy as np
+    >>> from modia_py import Result
+    >>> from modia_py.results.result import ResultVariable
     >>> t = np.linspace(0, 1, 11)
     >>> values = {("s", 0): t**2, ("s", 1): 2 * t}
     >>> result = Result("Fall", t, {"s": ResultVariable("s", (), unit="m")}, lambda *key: values.get(key))
@@ -45,38 +70,151 @@ class Result(Trajectories):
         Vectors and component arrays of up to eight elements are drawn curve by curve, up to forty as thin
         lines that become darker with their number. Longer ones are a band: from least to largest, darker
         the middle half, with the median and the first and the last element as lines; single elements
-        have names such as `c[0].u`. Without names, the first six variables are drawn.
+        have names such as `c[0].u`.
 
         Parameters
         ----------
-        panels
+        *names : str or tuple of str
+            What to draw, one panel for each; the first six variables if nothing is named.
+        panels : tuple of int, optional
             Rows and columns of panels; one column by default.
-        file
+        file : path, optional
             Where to save the picture; its ending decides the format. Nothing is shown then.
-        axes
-            Axes of matplotlib to draw into, one for each panel, instead of a new figure.
+        title : str, optional
+            Above all panels.
+        axes : sequence of matplotlib.axes.Axes, optional
+            Axes to draw into, one for each panel, instead of a new figure.
 
         Returns
         -------
-        The figure of matplotlib.
+        matplotlib.figure.Figure
+            The figure.
+
+        Raises
+        ------
+        UnknownNameError
+            If the result has no such name; near names are proposed.
+        ModelError
+            If panels or axes are too few.
+        MissingPackageError
+            If matplotlib is not installed: `pip install modia_py[plot]`.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import Decay
+        >>> result = simulate(Decay(), 1.0, times=3)
+        >>> figure = result.plot("x", ("x", "der(x)"))
+        >>> len(figure.axes)
+        2
         """
         return plot.plot(self, names, panels=panels, file=file, title=title, axes=axes)
 
     def to_xarray(self) -> Any:
-        """An `xarray.Dataset` of all variables, the derivatives that are known, and the parameters."""
+        """Convert to xarray.
+
+        Returns
+        -------
+        xarray.Dataset
+            All variables and known derivatives over time, the parameters, units and docs as attributes.
+
+        Raises
+        ------
+        MissingPackageError
+            If xarray is not installed: `pip install modia_py[io]`.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import Decay
+        >>> result = simulate(Decay(), 1.0, times=3)
+        >>> result.to_xarray()["x"].dims
+        ('time',)
+        """
         return files.to_xarray(self)
 
     def to_pandas(self, *names: str) -> Any:
-        """A `pandas.DataFrame` over time with a column for each element; all variables without names."""
+        """Convert to pandas.
+
+        Parameters
+        ----------
+        *names : str
+            Which variables, derivatives or elements; all variables if nothing is named.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Over time, with a column for each element.
+
+        Raises
+        ------
+        UnknownNameError
+            If the result has no such name; near names are proposed.
+        ModelError
+            If there would be more than 100 000 columns.
+        MissingPackageError
+            If pandas is not installed: `pip install modia_py[io]`.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import Decay
+        >>> result = simulate(Decay(), 1.0, times=3)
+        >>> result.to_pandas("x", "der(x)").shape
+        (3, 2)
+        """
         return files.to_pandas(self, names)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to a NetCDF file, which any program for NetCDF or HDF5 can read."""
+        """Write everything to a NetCDF file, which any program for NetCDF or HDF5 can read.
+
+        Parameters
+        ----------
+        path : path
+            The file. One that is there is replaced once the new one is complete.
+
+        Raises
+        ------
+        ResultFileError
+            If it cannot be written.
+        MissingPackageError
+            If h5netcdf is not installed: `pip install modia_py[io]`.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import Decay
+        >>> result = simulate(Decay(), 1.0, times=3)
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.save(f"{folder}/decay.nc")
+        ...     again = Result.load(f"{folder}/decay.nc")
+        ...     bool((again["x"] == result["x"]).all())
+        True
+        """
         files.save(self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Result:
-        """A result that was saved. Variables are read from the file when they are asked for."""
+        """Read a result that was saved; see `save` for an example.
+
+        Parameters
+        ----------
+        path : path
+            The file. Variables are read from it when they are asked for.
+
+        Returns
+        -------
+        Result
+            As it was saved.
+
+        Raises
+        ------
+        ResultFileError
+            If the file is missing, damaged, or no result.
+        MissingPackageError
+            If h5netcdf is not installed: `pip install modia_py[io]`.
+        """
         return cls(**files.load(path))
 
     def __repr__(self) -> str:

@@ -16,8 +16,23 @@ LARGEST_VIOLATION = 10.0
 
 @dataclass(frozen=True)
 class Certificate:
-    """The largest violation of an equation in units of tolerance, and where; at how many times it was
-    looked."""
+    """How well the equations as written hold at the output: the largest violation, and where it is.
+
+    Attributes
+    ----------
+    violation : float
+        The largest violation of an equation, in units of the tolerance. Beyond 10 the run has failed.
+    equation : str
+        Which equation that is, with its line.
+    time : float
+        When.
+    residual : float
+        lhs - rhs there, in the unit of the equation.
+    times, times_of_output : int
+        At how many times was looked, and how many there are.
+    violated_times : int
+        At how many of them an equation is violated.
+    """
 
     violation: float
     equation: str
@@ -29,6 +44,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
+        """Whether no equation is violated."""
         return self.violation <= LARGEST_VIOLATION
 
     def __str__(self) -> str:
@@ -41,12 +57,26 @@ class Certificate:
 
 @dataclass(frozen=True)
 class RunStatistics:
-    """The work of the integrator, the seconds of each stage, and the multipliers of the constraints.
+    """What a run cost, and how well its equations and constraints are kept.
 
-    The multipliers mu are zero in exact arithmetic: they appear only because a constraint and its
-    derivatives are kept at the same time. The largest |mu| of each constraint therefore tells how far the
-    numerical solution is from satisfying both; small is good. The counters of `work` are attributes
-    here too: `result.stats.steps`.
+    The counters of `work` are attributes here too: `result.stats.steps`.
+
+    Attributes
+    ----------
+    work : Statistics
+        Steps, rejected steps, residuals, Jacobians, factorizations, orders.
+    linear_solver : str
+        What has solved the linear systems, and why it was taken.
+    multipliers : mapping of str to float
+        The largest |mu| of each constraint. The multipliers mu are zero in exact arithmetic: they appear
+        only because a constraint and its derivatives are kept at the same time. They tell how far the
+        numerical solution is from satisfying both; small is good.
+    seconds : mapping of str to float
+        The time that each stage took: translate, compile, initialize, integrate, check.
+    certificate : Certificate, optional
+        How well the equations hold; None if the run failed before.
+    method : str
+        What has integrated, as chosen and as run: "bdf: ndf of order 1 to 5".
     """
 
     work: Statistics = field(default_factory=Statistics)
@@ -54,6 +84,7 @@ class RunStatistics:
     multipliers: Mapping[str, float] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     certificate: Certificate | None = None
+    method: str = ""
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and name != "work":  # both are asked for before the fields are there
@@ -79,6 +110,8 @@ class RunStatistics:
 
     def __str__(self) -> str:
         lines = [str(self.work)]
+        if self.method:
+            lines.append(f"method: {self.method}")
         if self.linear_solver:
             lines.append(f"linear solver: {self.linear_solver}")
         if self.seconds:
@@ -93,9 +126,17 @@ class RunStatistics:
         return "\n".join(lines)
 
     def to_json(self) -> str:
+        """Write as JSON, for files.
+
+        Returns
+        -------
+        str
+            What `from_json` reads.
+        """
         return json.dumps(
             {
                 "work": asdict(self.work),
+                "method": self.method,
                 "linear_solver": self.linear_solver,
                 "multipliers": {name: float(value) for name, value in self.multipliers.items()},
                 "seconds": {stage: float(value) for stage, value in self.seconds.items()},
@@ -106,7 +147,18 @@ class RunStatistics:
 
     @classmethod
     def from_json(cls, text: str) -> RunStatistics:
-        """Counters that this version does not know are left out."""
+        """Read what `to_json` has written. Counters that this version does not know are left out.
+
+        Parameters
+        ----------
+        text : str
+            The JSON.
+
+        Returns
+        -------
+        RunStatistics
+            As it was.
+        """
         data = json.loads(text)
         known = {entry.name for entry in fields(Statistics)}
         work = {name: value for name, value in data["work"].items() if name in known}
@@ -118,4 +170,5 @@ class RunStatistics:
             data["multipliers"],
             data["seconds"],
             None if certificate is None else Certificate(**certificate),
+            data.get("method", ""),
         )

@@ -15,29 +15,56 @@ from ..expressions.printing import der_text
 from ..interruptions import Interruptible
 from ..solvers.status import Status
 from .statistics import RunStatistics
-from .trajectory_names import Request, parse, readings, take
+from .trajectory_names import TrajectoryName, parse, readings, take
 
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
 
 
 @dataclass(frozen=True)
 class ResultVariable:
-    """What a result knows of a variable besides its values."""
+    """What a result knows of a variable besides its values.
+
+    Attributes
+    ----------
+    name : str
+        The dotted name.
+    shape : tuple of int
+        At one time, the axes of component arrays first.
+    lead : int
+        How many axes belong to component arrays.
+    unit, doc : str, optional
+        As declared.
+    arrays : tuple of int, optional
+        Which segments of the name are component arrays, if that is known.
+    """
 
     name: str
-    shape: tuple[int, ...]  # of one time point, the axes of component arrays first
-    lead: int = 0  # how many axes belong to component arrays
+    shape: tuple[int, ...]
+    lead: int = 0
     unit: str | None = None
     doc: str | None = None
-    arrays: tuple[int, ...] | None = None  # which segments of the name are component arrays, if known
+    arrays: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
+        """The number of elements at one time."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def element(self, position: int) -> str:
-        """The name of one element, by its position in the flattened variable.
+        """Name one element.
 
+        Parameters
+        ----------
+        position : int
+            Where it is in the flattened variable.
+
+        Returns
+        -------
+        str
+            The name by which a result can be asked for it.
+
+        Examples
+        --------
         >>> ResultVariable("c.r", (10, 3), lead=1, arrays=(0,)).element(7)
         'c[2].r[1]'
         """
@@ -100,18 +127,20 @@ class Trajectories:
         self.message = message
         self.notes = tuple(notes)
         self._read = read
-        self._kept: dict[tuple[str, int], np.ndarray | None] = {}
+        self._cache: dict[tuple[str, int], np.ndarray | None] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables. Parameters are in `parameters`."""
+        """The names of the variables. Those of parameters are in `parameters`."""
         return tuple(self.variables)
 
     @property
     def success(self) -> bool:
+        """Whether the run has reached its end and its equations hold."""
         return not self.status.failed
 
     def __getitem__(self, text: str) -> np.ndarray:
+        """The values of a name, a derivative, or elements of them: see the class."""
         return self.select(text).values[()]
 
     def __iter__(self) -> Iterator[str]:
@@ -125,7 +154,31 @@ class Trajectories:
         return True
 
     def final(self, text: str) -> Any:
-        """The value at the end; of a parameter, its value."""
+        """Give the value at the end.
+
+        Parameters
+        ----------
+        text : str
+            A name, a derivative, or elements of them, as in `result[text]`.
+
+        Returns
+        -------
+        number or array
+            Without the axis of time; of a parameter, its value.
+
+        Raises
+        ------
+        UnknownNameError
+            If the result has no such name, or no point in time at all.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import Decay
+        >>> result = simulate(Decay(), 1.0, times=3)
+        >>> round(float(result.final("x")), 4)
+        0.3679
+        """
         selection = self.select(text)
         if selection.constant:
             return selection.values[()]
@@ -136,9 +189,24 @@ class Trajectories:
         return selection.values[-1]
 
     def trajectory(self, name: str, order: int = 0, *, keep: bool = True) -> np.ndarray | None:
-        """A whole variable, differentiated `order` times, or None if no equation has that derivative."""
-        if (name, order) in self._kept:
-            return self._kept[name, order]
+        """Read a whole variable, or a derivative of it.
+
+        Parameters
+        ----------
+        name : str
+            The name of a variable, without elements.
+        order : int
+            How often it is differentiated.
+        keep : bool
+            Whether to keep the values for the next time.
+
+        Returns
+        -------
+        array or None
+            With time as its first axis; None if no equation has that derivative.
+        """
+        if (name, order) in self._cache:
+            return self._cache[name, order]
         with Interruptible(f"Reading {der_text(name, order)}", result=self):
             found = self._read(name, order)
         values = None if found is None else _read_only(found)
@@ -146,60 +214,76 @@ class Trajectories:
         if values is not None and values.shape != expected:
             raise ValueError(f"{der_text(name, order)} was read as {values.shape}, expected {expected}")
         if keep:
-            self._kept[name, order] = values
+            self._cache[name, order] = values
         return values
 
     def select(self, text: str) -> Selection:
-        """The values of a name, a derivative, or elements of them; an error proposes near names."""
+        """Find the values of a name, and what they are.
+
+        Parameters
+        ----------
+        text : str
+            A name, a derivative, or elements of them, as in `result[text]`.
+
+        Returns
+        -------
+        Selection
+            The values, the variable, and which elements of it these are.
+
+        Raises
+        ------
+        UnknownNameError
+            If the result has no such name; near names are proposed.
+        """
         if text == "time":
             return Selection(self.time, TIME, 0, np.zeros((), np.int64))
         if not isinstance(text, str):
             raise UnknownNameError(f"A result is asked by name, such as result['time'], not {text!r}.")
-        request = parse(text)
-        for reading in readings(request, self._is_known) if request is not None else ():
+        wanted = parse(text)
+        for reading in readings(wanted, self._is_known) if wanted is not None else ():
             return self._take(text, reading)
-        raise UnknownNameError(self._unknown(text, request))
+        raise UnknownNameError(self._unknown(text, wanted))
 
     def _is_known(self, name: str) -> bool:
         return name in self.variables or name in self.parameters
 
-    def _take(self, text: str, request: Request) -> Selection:
-        constant = request.name in self.parameters
-        if constant and request.order:
+    def _take(self, text: str, wanted: TrajectoryName) -> Selection:
+        constant = wanted.name in self.parameters
+        if constant and wanted.order:
             raise UnknownNameError(
-                f"{request.name} is a parameter: it is constant and has no derivative here."
+                f"{wanted.name} is a parameter: it is constant and has no derivative here."
             )
         if constant:
-            values = self.parameters[request.name]
-            variable = ResultVariable(request.name, values.shape)
+            values = self.parameters[wanted.name]
+            variable = ResultVariable(wanted.name, values.shape)
         else:
-            values, variable = self._differentiated(request), self.variables[request.name]
+            values, variable = self._differentiated(wanted), self.variables[wanted.name]
         numbers = np.arange(variable.size).reshape(variable.shape)
         try:  # the numbers first: an error of numpy then counts axes as the user does, without time
-            elements = np.asarray(take(numbers, request, variable.arrays, 0))
-            chosen = take(values, request, variable.arrays, 0 if constant else 1)
+            elements = np.asarray(take(numbers, wanted, variable.arrays, 0))
+            chosen = take(values, wanted, variable.arrays, 0 if constant else 1)
         except (IndexError, ValueError) as error:
             shape = f"has shape {variable.shape}" if variable.shape else "is a scalar"
-            raise UnknownNameError(f"{text!r} selects nothing: {request.name} {shape} ({error}).") from None
-        return Selection(_read_only(chosen), variable, request.order, elements, constant)
+            raise UnknownNameError(f"{text!r} selects nothing: {wanted.name} {shape} ({error}).") from None
+        return Selection(_read_only(chosen), variable, wanted.order, elements, constant)
 
-    def _differentiated(self, request: Request) -> np.ndarray:
-        values = self.trajectory(request.name, request.order)
+    def _differentiated(self, wanted: TrajectoryName) -> np.ndarray:
+        values = self.trajectory(wanted.name, wanted.order)
         if values is not None:
             return values
-        orders = range(1, max(HIGHEST_ORDER, request.order) + 1)
-        known = [k for k in orders if self.trajectory(request.name, k) is not None]
-        listed = " and ".join(der_text(request.name, order) for order in known)
+        orders = range(1, max(HIGHEST_ORDER, wanted.order) + 1)
+        known = [k for k in orders if self.trajectory(wanted.name, k) is not None]
+        listed = " and ".join(der_text(wanted.name, order) for order in known)
         exist = f"There is {listed}." if known else "None of its derivatives is."
-        nearest = der_text(request.name, max((k for k in known if k < request.order), default=0))
+        nearest = der_text(wanted.name, max((k for k in known if k < wanted.order), default=0))
         raise UnknownNameError(
-            f"{der_text(request.name, request.order)} is not part of the equations and was not computed. "
+            f"{der_text(wanted.name, wanted.order)} is not part of the equations and was not computed. "
             f"{exist} Declare a variable for it, or differentiate the values numerically: "
             f"np.gradient(result[{nearest!r}], result.time, axis=0)."
         )
 
-    def _unknown(self, text: str, request: Request | None) -> str:
-        asked = request.name if request is not None else text
+    def _unknown(self, text: str, wanted: TrajectoryName | None) -> str:
+        asked = wanted.name if wanted is not None else text
         proposal = did_you_mean(asked, [*self.variables, *self.parameters, "time"])
         return f"The result of {self.model} has no {text!r}. {proposal}"
 

@@ -21,7 +21,7 @@ DER = re.compile(r"der(\d*)")
 
 
 @dataclass(frozen=True)
-class Request:
+class TrajectoryName:
     """A dotted name, the indices on each of its segments, and how often it is differentiated."""
 
     name: str
@@ -29,14 +29,16 @@ class Request:
     order: int = 0
 
 
-def parse(text: str) -> Request | None:
-    """The request a text stands for, or None if it cannot be the name of anything."""
+def parse(text: str) -> TrajectoryName | None:
+    """The wanted a text stands for, or None if it cannot be the name of anything."""
     try:
         node = ast.parse(text.strip(), mode="eval").body
         segments, order = _segments(node)
     except (SyntaxError, ValueError):
         return None
-    return Request(".".join(name for name, _ in segments), tuple(keys for _, keys in segments), order)
+    return TrajectoryName(
+        ".".join(name for name, _ in segments), tuple(keys for _, keys in segments), order
+    )
 
 
 def _segments(node: ast.expr) -> tuple[list[tuple[str, Keys]], int]:
@@ -82,21 +84,21 @@ def _index(node: ast.expr | None) -> Any:
     return value
 
 
-def readings(request: Request, is_known: Callable[[str], bool]) -> Iterator[Request]:
-    """What the request may mean among known names, with as many indices as possible in the name.
+def readings(wanted: TrajectoryName, is_known: Callable[[str], bool]) -> Iterator[TrajectoryName]:
+    """What the wanted may mean among known names, with as many indices as possible in the name.
 
     Members of Python lists have their number in their name (`l[0].x`); copies in an array have not.
     """
-    names = request.name.split(".")
-    choices = [range(_literal(keys), -1, -1) for keys in request.keys]
+    names = wanted.name.split(".")
+    choices = [range(_literal(keys), -1, -1) for keys in wanted.keys]
     for taken in itertools.product(*choices):
         parts = [
             name + "".join(f"[{key}]" for key in keys[:count])
-            for name, keys, count in zip(names, request.keys, taken, strict=True)
+            for name, keys, count in zip(names, wanted.keys, taken, strict=True)
         ]
         if is_known(name := ".".join(parts)):
-            left = (keys[count:] for keys, count in zip(request.keys, taken, strict=True))
-            yield Request(name, tuple(left), request.order)
+            left = (keys[count:] for keys, count in zip(wanted.keys, taken, strict=True))
+            yield TrajectoryName(name, tuple(left), wanted.order)
 
 
 def _literal(keys: Keys) -> int:
@@ -104,26 +106,28 @@ def _literal(keys: Keys) -> int:
     return len([*itertools.takewhile(lambda key: isinstance(key, int), keys)])
 
 
-def take(values: np.ndarray, request: Request, arrays: tuple[int, ...] | None, outer: int) -> np.ndarray:
-    """The elements a request selects, of values with `outer` axes (time) before those of the variable.
+def take(
+    values: np.ndarray, wanted: TrajectoryName, arrays: tuple[int, ...] | None, outer: int
+) -> np.ndarray:
+    """The elements a wanted selects, of values with `outer` axes (time) before those of the variable.
 
     `arrays` numbers the segments of the name that are component arrays. If that is not known, the
     indices on the path go to the component axes in their order.
     """
     axis = outer
-    for position, keys in enumerate(request.keys[:-1]):
+    for position, keys in enumerate(wanted.keys[:-1]):
         if arrays is not None and position not in arrays:
             if keys:
-                raise IndexError(f"{request.name.split('.')[position]} is not a component array")
+                raise IndexError(f"{wanted.name.split('.')[position]} is not a component array")
             continue
-        kept = arrays is not None or bool(keys)
+        has_axis = arrays is not None or bool(keys)
         for key in keys:
-            if isinstance(key, tuple) or not kept:
+            if isinstance(key, tuple) or not has_axis:
                 raise IndexError("a component array has one axis")
             if key is not Ellipsis:
                 values = values[(slice(None),) * axis + (key,)]
-            kept = not isinstance(key, int)
-        axis += kept
-    for key in request.keys[-1]:
+            has_axis = not isinstance(key, int)
+        axis += has_axis
+    for key in wanted.keys[-1]:
         values = values[(slice(None),) * outer + (key if isinstance(key, tuple) else (key,))]
     return values

@@ -29,7 +29,7 @@ from ..program.program import Arguments, Program
 from ..results.statistics import LARGEST_VIOLATION, Certificate
 from ..solvers.compile_options import quick_jit
 from ..solvers.solution import Statistics
-from .outputs import MOST_BYTES_AT_ONCE, Outputs, Piece, filled
+from .outputs import MOST_BYTES_AT_ONCE, Outputs, Span, filled
 
 DIRECTIONS = 3
 SMALLEST_PART = 0.2
@@ -46,23 +46,25 @@ FEWEST_TIMES = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Tolerances:
+class OutputTolerances:
     """Of the result: rtol, and atol for each element of the flat variables."""
 
     rtol: float
     atol: np.ndarray
 
 
-def certify(program: Program, outputs: Outputs, work: Statistics, tolerances: Tolerances) -> Certificate:
+def certify(
+    program: Program, outputs: Outputs, work: Statistics, tolerances: OutputTolerances
+) -> Certificate:
     """Look at the equations as written, at all times of output or at some."""
     checker = _checker(program)
-    rows = sum(len(piece.t) for piece in outputs.pieces)
+    rows = sum(len(span.t) for span in outputs.spans)
     if not rows:
         return Certificate(0.0, "", 0.0, 0.0, 0, 0)
     chosen = _chosen_times(checker.written, program, rows, work)
     keep = outputs.fits and len(chosen) == rows
-    pieces = [piece for piece in _some_rows(outputs.pieces, chosen) if len(piece.t)]
-    found = [checker.check(piece, tolerances, keep) for piece in pieces]
+    spans = [span for span in _some_rows(outputs.spans, chosen) if len(span.t)]
+    found = [checker.check(span, tolerances, keep) for span in spans]
     if keep:  # nobody has to compute them again
         outputs.everything = np.concatenate([part.values for part in found])
     violation, row, residual, t = (
@@ -114,7 +116,7 @@ def _not_finite(outputs: Outputs) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _Violations:
     """The worst row at each time; and all values of the index-1 form, if they were asked for."""
 
     t: np.ndarray
@@ -190,48 +192,47 @@ class _Checker:
         worst = jnp.argmax(violation)
         return violation[worst], worst, residual[worst], w if keep else jnp.zeros(0)
 
-    def check(self, piece: Piece, tolerances: Tolerances, keep: bool = False) -> _Found:
-        """The worst row at each time of a piece."""
+    def check(self, span: Span, tolerances: OutputTolerances, keep: bool = False) -> _Violations:
+        """The worst row at each time of a span."""
         compiled = self._worst_and_values if keep else self._worst
-        violation, row, residual, values = self._evaluate(compiled, piece, tolerances, 0)
+        violation, row, residual, values = self._evaluate(compiled, span, tolerances, 0)
         suspicious = np.flatnonzero((violation > LARGEST_VIOLATION) & np.isfinite(violation))
         if len(suspicious):
-            again = self._look_again(_some_rows([piece], suspicious)[0], tolerances)
+            again = self._look_again(_some_rows([span], suspicious)[0], tolerances)
             violation[suspicious], row[suspicious], residual[suspicious] = again
-        return _Found(piece.t, violation, row, residual, values)
+        return _Violations(span.t, violation, row, residual, values)
 
-    def _look_again(self, piece: Piece, tolerances: Tolerances) -> tuple[np.ndarray, ...]:
+    def _look_again(self, span: Span, tolerances: OutputTolerances) -> tuple[np.ndarray, ...]:
         """With more directions, of both kinds, until all is well."""
-        residual, allowed, _ = self._evaluate(self._all_rows, piece, tolerances, 0)
+        residual, allowed, _ = self._evaluate(self._all_rows, span, tolerances, 0)
         for seed in range(1, MORE):
             if np.all(_violation(residual, allowed) <= LARGEST_VIOLATION):
                 break
             for compiled in (self._all_rows, self._following):
-                allowed = np.maximum(allowed, self._evaluate(compiled, piece, tolerances, seed)[1])
+                allowed = np.maximum(allowed, self._evaluate(compiled, span, tolerances, seed)[1])
         violation = np.asarray(_violation(residual, allowed))
         worst = np.argmax(violation, axis=1)
         times = np.arange(len(worst))
         return violation[times, worst], worst, residual[times, worst]
 
     def _evaluate(
-        self, compiled: Callable[..., Any], piece: Piece, tolerances: Tolerances, seed: int
+        self, compiled: Callable[..., Any], span: Span, tolerances: OutputTolerances, seed: int
     ) -> list[np.ndarray]:
-        """The results of a compiled function at all times of a piece."""
+        """The results of a compiled function at all times of a span."""
         written = self.written
         given = np.float64(max(tolerances.rtol, FINEST)), tolerances.atol[written.element]
         directions = np.append(0, 1 + seed * DIRECTIONS + np.arange(DIRECTIONS)).astype(np.uint32)
         numbers = (DIRECTIONS + 1) * (2 * written.size + written.rows) + self.width
         # As many rows as a power of two: runs with other numbers of times compile nothing new.
-        rows = min(int(MOST_BYTES_AT_ONCE // (8 * numbers)), 1 << max(0, len(piece.t) - 1).bit_length())
+        rows = min(int(MOST_BYTES_AT_ONCE // (8 * numbers)), 1 << max(0, len(span.t) - 1).bit_length())
         parts = []
-        for start in range(0, len(piece.t), max(1, rows)):
+        for start in range(0, len(span.t), max(1, rows)):
             chosen = slice(start, start + max(1, rows))
-            count = len(piece.t[chosen])
+            count = len(span.t[chosen])
             vectors = (
-                filled(part[chosen], max(1, rows))
-                for part in (piece.seen, piece.x, piece.xdot, piece.slack)
+                filled(part[chosen], max(1, rows)) for part in (span.seen, span.x, span.xdot, span.slack)
             )
-            out = compiled(*vectors, piece.arguments, *given, directions)
+            out = compiled(*vectors, span.arguments, *given, directions)
             parts.append([np.array(np.asarray(part)[:count]) for part in out])
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
@@ -256,9 +257,9 @@ def _direction(number: Any, size: int) -> Any:
 
 
 def _checker(program: Program) -> _Checker:
-    if "checker" not in program.kept:
-        program.kept["checker"] = _Checker(program)
-    return program.kept["checker"]
+    if program.cache.checker is None:
+        program.cache.checker = _Checker(program)
+    return program.cache.checker
 
 
 def _chosen_times(written: WrittenEquations, program: Program, rows: int, work: Statistics) -> np.ndarray:
@@ -271,11 +272,11 @@ def _chosen_times(written: WrittenEquations, program: Program, rows: int, work: 
     return np.unique(np.linspace(0, rows - 1, most).round().astype(int))
 
 
-def _some_rows(pieces: list[Piece], chosen: np.ndarray) -> list[Piece]:
-    """The chosen rows, counted over all pieces."""
+def _some_rows(spans: list[Span], chosen: np.ndarray) -> list[Span]:
+    """The chosen rows, counted over all spans."""
     parts, first = [], 0
-    for piece in pieces:
-        own = chosen[(chosen >= first) & (chosen < first + len(piece.t))] - first
-        parts.append(piece.rows(own))
-        first += len(piece.t)
+    for span in spans:
+        own = chosen[(chosen >= first) & (chosen < first + len(span.t))] - first
+        parts.append(span.rows(own))
+        first += len(span.t)
     return parts

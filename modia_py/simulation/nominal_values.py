@@ -17,7 +17,7 @@ from ..language.flat_model import FlatModel
 from ..program.program import Program
 from ..program.row_names import x_name
 from ..start.values import StartValues
-from .outputs import Piece
+from .outputs import Span
 from .request import ATOL
 from .run import RunOptions
 
@@ -51,7 +51,7 @@ def _elements_of_x(program: Program, elements: slice) -> list[np.ndarray]:
 def below_tolerance(
     flat: FlatModel,
     program: Program,
-    pieces: Sequence[Piece],
+    spans: Sequence[Span],
     options: RunOptions,
     init: Callable[[], StartValues],
 ) -> list[str]:
@@ -61,9 +61,9 @@ def below_tolerance(
     start from an `init` value other than zero are meant, however small; others may be rounding.
     """
     largest = np.zeros(program.functions.size)
-    for piece in pieces:
-        if len(piece.t):
-            largest = np.maximum(largest, np.maximum(piece.x.max(axis=0), -piece.x.min(axis=0)))
+    for span in spans:
+        if len(span.t):
+            largest = np.maximum(largest, np.maximum(span.x.max(axis=0), -span.x.min(axis=0)))
     tested = ~program.layout.integrals
     atol = np.broadcast_to(options.atol, largest.shape)
     small = tested & (largest < atol)

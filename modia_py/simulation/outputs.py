@@ -22,7 +22,7 @@ MOST_BYTES_AT_ONCE = 1e8
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class Span:
     """Times, x and xdot of a run or of a part of it, and the data that hold there.
 
     A derivative may be off by `slack` times the tolerance of its variable: it is interpolated between steps
@@ -42,19 +42,19 @@ class Piece:
     def seen(self) -> np.ndarray:
         return self.t if self.seen_times is None else self.seen_times
 
-    def rows(self, chosen: np.ndarray) -> Piece:
+    def rows(self, chosen: np.ndarray) -> Span:
         """Some of the times."""
         t, x, xdot, slack = (part[chosen] for part in (self.t, self.x, self.xdot, self.slack))
-        return Piece(t, x, xdot, slack, self.arguments, self.seen[chosen])
+        return Span(t, x, xdot, slack, self.arguments, self.seen[chosen])
 
 
 class Outputs:
     """Values of the variables and inputs of a model at the output times."""
 
-    def __init__(self, flat: FlatModel, program: Program, pieces: list[Piece]):
-        self.flat, self.program, self.pieces = flat, program, pieces
+    def __init__(self, flat: FlatModel, program: Program, spans: list[Span]):
+        self.flat, self.program, self.spans = flat, program, spans
         self.symbols = {symbol.name: symbol for symbol in (*flat.variables, *flat.inputs)}
-        self.rows = sum(len(piece.t) for piece in pieces)
+        self.rows = sum(len(span.t) for span in spans)
         width = program.functions.value_map.zero + 1
         self.fits = 8 * width * self.rows <= MOST_BYTES_KEPT
         self.everything: np.ndarray | None = None
@@ -82,14 +82,14 @@ class Outputs:
         width = self.program.functions.value_map.zero + 1
         parts = [np.zeros((0, width))[:, places]]
         at_once = int(max(1, MOST_BYTES_AT_ONCE // (8 * width)))
-        for piece in self.pieces:
+        for span in self.spans:
             # As many rows as a power of two: runs with other numbers of times compile nothing new.
-            rows = min(at_once, 1 << max(0, len(piece.t) - 1).bit_length())
-            for start in range(0, len(piece.t), rows):
+            rows = min(at_once, 1 << max(0, len(span.t) - 1).bit_length())
+            for start in range(0, len(span.t), rows):
                 chosen = slice(start, start + rows)
-                count = len(piece.t[chosen])
-                t, x, xdot = (filled(part[chosen], rows) for part in (piece.seen, piece.x, piece.xdot))
-                found = np.asarray(self.program.output_values(t, x, xdot, piece.arguments))
+                count = len(span.t[chosen])
+                t, x, xdot = (filled(part[chosen], rows) for part in (span.seen, span.x, span.xdot))
+                found = np.asarray(self.program.output_values(t, x, xdot, span.arguments))
                 parts.append(found[:count, places])
         return np.concatenate(parts)
 
@@ -99,8 +99,8 @@ class Outputs:
         check_process()
         parts = [np.zeros((0, elements.stop - elements.start))]
         shift = order * self.program.functions.input_size
-        for piece in self.pieces:
-            u = self.program.output_inputs(piece.seen, piece.arguments)
+        for span in self.spans:
+            u = self.program.output_inputs(span.seen, span.arguments)
             parts.append(np.asarray(u)[:, shift + elements.start : shift + elements.stop])
         return np.concatenate(parts).reshape(self.rows, *shape)
 

@@ -16,7 +16,7 @@ from ..program.program import Program
 from ..program.row_names import x_name
 from ..solvers import Statistics, polish
 from ..solvers.matrix.jacobian import pattern_of
-from .outputs import Piece
+from .outputs import Span
 
 SHARE = 0.5
 """Of the work of the integrator that polishing may take."""
@@ -49,31 +49,31 @@ class Unresolved:
 
 
 def polished(
-    program: Program, pieces: list[Piece], work: Statistics, rtol: float, atol: Any, linear_solver: str
-) -> tuple[list[Piece], Unresolved | None, tuple[str, ...]]:
-    """The pieces with consistent rows, or as they are where that would take too long.
+    program: Program, spans: list[Span], work: Statistics, rtol: float, atol: Any, linear_solver: str
+) -> tuple[list[Span], Unresolved | None, tuple[str, ...]]:
+    """The spans with consistent rows, or as they are where that would take too long.
 
     With what was found on the way: a state that does not follow its equations; notes on branches.
     """
-    rows, size = sum(len(piece.t) for piece in pieces), program.functions.size
-    if not size or not rows or not _pays(program, pieces[0], rows, work):
-        return pieces, None, ()
+    rows, size = sum(len(span.t) for span in spans), program.functions.size
+    if not size or not rows or not _pays(program, spans[0], rows, work):
+        return spans, None, ()
     found, worst, notes = [], None, []
-    for piece in pieces:
-        if not len(piece.t):
-            found.append(piece)
+    for span in spans:
+        if not len(span.t):
+            found.append(span)
             continue
         new = polish(
-            program.problem, piece.seen, piece.x, piece.xdot, piece.arguments, rtol=rtol, atol=atol,
-            step=np.divide(1.0, piece.slack, np.zeros_like(piece.slack), where=piece.slack > 0),
+            program.problem, span.seen, span.x, span.xdot, span.arguments, rtol=rtol, atol=atol,
+            step=np.divide(1.0, span.slack, np.zeros_like(span.slack), where=span.slack > 0),
             linear_solver=linear_solver,
         )  # fmt: skip
-        slack = np.where(new.settled, 0.0, piece.slack)
-        found.append(replace(piece, x=new.x, xdot=new.xdot, slack=slack))
+        slack = np.where(new.settled, 0.0, span.slack)
+        found.append(replace(span, x=new.x, xdot=new.xdot, slack=slack))
         k = int(np.argmax(new.defect))
         if not new.defect[k] <= max(LARGEST_DEFECT, worst.defect if worst else 0.0):
-            worst = Unresolved(float(piece.t[k]), int(new.element[k]), float(new.defect[k]))
-        notes += _branch_notes(piece.t, new.sign)
+            worst = Unresolved(float(span.t[k]), int(new.element[k]), float(new.defect[k]))
+        notes += _branch_notes(span.t, new.sign)
     return found, worst, tuple(notes)
 
 
@@ -91,10 +91,10 @@ def _branch_notes(t: np.ndarray, sign: np.ndarray) -> list[str]:
     ]
 
 
-def _pays(program: Program, piece: Piece, rows: int, work: Statistics) -> bool:
+def _pays(program: Program, span: Span, rows: int, work: Statistics) -> bool:
     size = program.functions.size
     if rows * size <= ALWAYS:
         return True
-    directions = pattern_of(program.problem, piece.arguments).directions
+    directions = pattern_of(program.problem, span.arguments).directions
     done = 2 * work.residuals + 3 * work.steps + work.jacobians * (directions + MATRIX)
     return rows * (2 * (directions + MATRIX) + ITERATION) <= SHARE * done

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from .run import RunOptions
+from .run import METHODS, RunOptions
 
 POINTS = 501
 """Times of output if nothing else is asked for."""
 ATOL = 1e-3
 """Absolute tolerance, compared with the relative one, if it is not given."""
-METHODS = ("bdf",)
 STARTS = ("init", "impulse")
 LINEAR_SOLVERS = ("auto", "dense", "band", "klu", "superlu", "cholmod")
 
@@ -39,15 +38,19 @@ class RunRequest:
     max_steps: int = 1_000_000
     start: str = "init"
 
-    def checked(self) -> RunOptions:
-        """The options of the run, or an error that says what is wrong with them."""
+    def check_choices(self) -> None:
+        """Complain about a word that is none of those to choose from."""
         for word, value, known in (
-            ("method", self.method, METHODS),
+            ("method", self.method, tuple(METHODS)),
             ("linear_solver", self.linear_solver, LINEAR_SOLVERS),
             ("start", self.start, STARTS),
         ):
             if value not in known:
                 raise ModelError(f"There is no {word} {value!r}; there {_are(known)}.")
+
+    def checked(self) -> RunOptions:
+        """The options of the run, or an error that says what is wrong with them."""
+        self.check_choices()
         for word in ("start_time", "stop_time", "rtol"):
             number = getattr(self, word)
             if not isinstance(number, (int, float, np.number)) or not np.isfinite(number):
@@ -69,6 +72,7 @@ class RunRequest:
             int(self.max_steps),
             self.linear_solver,
             progress,
+            self.method,
         )
 
 

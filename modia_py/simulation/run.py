@@ -1,8 +1,9 @@
 """One simulation: start, integrate from stop to stop, and what came out of it.
 
-The integration stops where an input, or a function of time in an equation, jumps or has a kink (`stops`),
-and starts anew behind it: at a jump with the impulse equations, so that what has to jump does, at a kink
-with the same x.
+The integration stops where an input, or a function of time in an equation, jumps or has a kink (see
+`program.stretches`), and starts anew behind it: at a jump with the impulse equations, so that what has to
+jump does, at a kink with the same x. Zero crossings of the model stop it, too: what follows is up to their
+action.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from ..errors import SimulationError
 from ..program.lost_impulses import check_impulses
 from ..program.program import Arguments, Program
 from ..program.row_names import x_name
-from ..program.stops import Plan, Stretch
+from ..program.stretches import Plan, Stretch
 from ..results.statistics import Certificate
 from ..solvers import (
+    Crossing,
     Refusal,
     Restart,
     Solution,
@@ -32,12 +34,17 @@ from ..solvers import (
     impulse_start,
     solve,
 )
+from ..solvers.stops import OnCrossing
 from ..start.problem import StartPoint
 from .failures import failure_text
-from .outputs import Outputs, Piece
+from .outputs import Outputs, Span
 
 PROGRESS_AFTER = 1.0
 """Seconds without a progress bar: short runs need none."""
+NONE = "none is needed"
+METHODS = {"bdf": "ndf"}
+"""By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
+makes the errors of order 1 to 4 smaller."""
 
 
 @dataclass(frozen=True)
@@ -52,22 +59,25 @@ class RunOptions:
     max_steps: int
     linear_solver: str
     progress: bool
+    method: str = "bdf"
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """What a run has computed, and how it ended."""
 
-    pieces: list[Piece]
+    spans: list[Span]
     status: Status
     message: str
     work: Statistics
+    method: str
     linear_solver: str
     multipliers: dict[str, float]
     seconds: float
     outputs: Outputs | None = None
     certificate: Certificate | None = None
     notes: tuple[str, ...] = ()
+    crossings: tuple[Crossing, ...] = ()
 
 
 def integrate(
@@ -83,7 +93,7 @@ def integrate(
     ]
     solution = solve(
         program.problem,
-        stretches[0].begin,
+        stretches[0].start,
         stretches[-1].end,
         start.x,
         start.xdot,
@@ -93,25 +103,37 @@ def integrate(
         times=options.times,
         max_steps=options.max_steps,
         max_step=stretches[0].longest_step,
+        formula=METHODS[options.method],
         linear_solver=options.linear_solver,
         progress=PROGRESS_AFTER if options.progress else False,
         stops=stops,
+        on_crossing=_on_crossing(program, arguments),
     )
     own, message = of_stretches[len(solution.restarts)], ""
     if solution.refused:
         message = solution.message
     elif solution.status.failed:
         message = failure_text(program, own, solution, options.rtol, options.atol)
-    piece = _piece(solution, of_stretches, arguments)
+    span = _span(solution, of_stretches, arguments)
     return Run(
-        [piece],
+        [span],
         solution.status,
         message or solution.status.advice,
         solution.statistics,
+        f"{options.method}: {solution.method}",
         solution.linear_solver,
-        _multipliers(program, piece),
+        _multipliers(program, span),
         clock.perf_counter() - began,
+        crossings=solution.crossings,
     )
+
+
+def _on_crossing(program: Program, arguments: Arguments) -> OnCrossing | None:
+    """What is done at crossings of the model, as the loop over stops calls it."""
+    if program.crossings is None or program.crossings.action is None:
+        return None
+    action = program.crossings.action
+    return lambda found, x, xdot: action(found, x, xdot, arguments)
 
 
 def _stop(program: Program, before: Stretch, after: Stretch, arguments: Arguments, own: Arguments) -> Stop:
@@ -123,7 +145,7 @@ def _stop(program: Program, before: Stretch, after: Stretch, arguments: Argument
             x, xdot = _restart(program, after, x, own)
         except SimulationError as error:  # what was computed before is part of the error
             return Refusal(Status.INCONSISTENT, str(error))
-        return Restart(x, xdot, after.begin, own, after.longest_step, step_factor=1.0)
+        return Restart(x, xdot, after.start, own, after.longest_step, step_factor=1.0)
 
     return Stop(before.end, after.cause, action)
 
@@ -134,8 +156,8 @@ def evaluate_only(program: Program, arguments: Arguments, options: RunOptions, p
     for left, right in itertools.pairwise(plan.stretches):
         check_impulses(program, left, right, none, none, arguments)
     empty = np.zeros((len(options.times), 0))
-    pieces = [Piece(options.times, empty, empty, np.zeros(len(empty)), arguments)]
-    return Run(pieces, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), "none is needed", {}, 0.0)
+    spans = [Span(options.times, empty, empty, np.zeros(len(empty)), arguments)]
+    return Run(spans, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), NONE, NONE, {}, 0.0)
 
 
 def _within(arguments: Arguments, stretch: Stretch) -> Arguments:
@@ -143,37 +165,37 @@ def _within(arguments: Arguments, stretch: Stretch) -> Arguments:
     return arguments._replace(signals=arguments.signals._replace(first=first, last=last))
 
 
-def _piece(solution: Solution, of_stretches: list[Arguments], arguments: Arguments) -> Piece:
+def _span(solution: Solution, of_stretches: list[Arguments], arguments: Arguments) -> Span:
     """What was computed; where equations were evaluated at held times, they are so again."""
     step = solution.step
     slack = np.divide(1.0, step, np.zeros_like(step), where=step > 0)
     held = solution.t.copy()
     ends = (*solution.restarts, len(held))
-    for own, begin, end in zip(of_stretches, (0, *solution.restarts), ends, strict=False):
-        held[begin:end] = np.clip(held[begin:end], own.signals.first, own.signals.last)
-    return Piece(solution.t, solution.x, solution.xdot, slack, arguments, held)
+    for own, first, end in zip(of_stretches, (0, *solution.restarts), ends, strict=False):
+        held[first:end] = np.clip(held[first:end], own.signals.first, own.signals.last)
+    return Span(solution.t, solution.x, solution.xdot, slack, arguments, held)
 
 
 def _restart(
     program: Program, stretch: Stretch, x: np.ndarray, arguments: Arguments
 ) -> tuple[np.ndarray, np.ndarray]:
     restart = impulse_start if stretch.starts_with == "jump" else consistent_xdot
-    found = restart(program.problem, stretch.begin, x, arguments)
+    found = restart(program.problem, stretch.start, x, arguments)
     if not found.success:
         raise SimulationError(
-            f"No values were found with which to go on at time {stretch.begin:.9g}, where "
+            f"No values were found with which to go on at time {stretch.start:.9g}, where "
             f"{stretch.cause or 'the integration was started anew'}. {found.message}"
         )
     return found.x, found.xdot
 
 
-def _multipliers(program: Program, piece: Piece) -> dict[str, float]:
+def _multipliers(program: Program, span: Span) -> dict[str, float]:
     """The largest |mu| of each constraint: zero in the exact solution."""
-    slots = np.flatnonzero(program.result.form.kind == Slot.MU)
+    slots = np.flatnonzero(program.transformed.form.kind == Slot.MU)
     found = {}
     for slot in slots[:1000].tolist():
         elements = np.flatnonzero(program.layout.slot_of == slot)
-        largest = float(np.abs(piece.xdot[:, elements]).max(initial=0.0))
+        largest = float(np.abs(span.xdot[:, elements]).max(initial=0.0))
         name = x_name(program, int(elements[0])).removeprefix("integral(").removesuffix(")")
         found[name] = largest
     return found

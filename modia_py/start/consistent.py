@@ -126,8 +126,8 @@ def _undetermined(start: StartProblem, system: StartSystem) -> np.ndarray:
     """
     row, column, (m, n) = system.nearest.pattern
     free = ~start.fixed[: system.unknowns]
-    kept = free[column]
-    row, column = row[kept], column[kept]
+    is_free = free[column]
+    row, column = row[is_free], column[is_free]
     entries = sparse.csr_array((np.ones(len(row)), (row, column)), shape=(m, n))
     row_of = maximum_bipartite_matching(entries, perm_type="row")
     unmatched, matched = np.flatnonzero((row_of < 0) & free), np.flatnonzero(row_of >= 0)

@@ -73,10 +73,10 @@ class _Relaxed:
         # Initial equations are of the same rank as `init` values: they may be what contradicts.
         self.soft = np.arange(m) >= first
 
-    def solve(self, kept: np.ndarray) -> NearestRoot:
+    def solve(self, chosen: np.ndarray) -> NearestRoot:
         active = np.ones(len(self.is_init), bool)
-        active[self.is_init] = kept
-        z = self.start.z_guess if kept.all() else self.start.nudged(kept)
+        active[self.is_init] = chosen
+        z = self.start.z_guess if chosen.all() else self.start.nudged(chosen)
         options: dict[str, Any] = {"soft": self.soft, "active": active, "effort": self.effort}
         found = self.system.solve(z, self.fixed, **options)
         if self.equations_hold(found):
@@ -90,20 +90,20 @@ class _Relaxed:
         """Whether an `init` value or an initial equation does not hold, beyond rounding of its terms."""
         return bool(np.any(found.relative[self.soft] > CONTRADICTS))
 
-    def violated(self, found: NearestRoot, kept: np.ndarray) -> np.ndarray:
+    def violated(self, found: NearestRoot, chosen: np.ndarray) -> np.ndarray:
         """`init` values that do not hold, by number; beside initial equations, all that give way."""
         off = found.relative[self.is_init]
         initial = found.relative[self.soft & ~self.is_init]
         least = 1e-3 * CONTRADICTS if np.any(initial > CONTRADICTS) else CONTRADICTS
-        return np.flatnonzero(kept & (off > least))
+        return np.flatnonzero(chosen & (off > least))
 
-    def contradict(self, kept: np.ndarray) -> bool:
-        found = self.solve(kept)
+    def contradict(self, chosen: np.ndarray) -> bool:
+        found = self.solve(chosen)
         return self.any_violated(found) or not self.equations_hold(found)
 
     def smallest(self, violated: np.ndarray, off: np.ndarray) -> np.ndarray:
         """A set of contradictory values of which none can be left out; those that are off most stay."""
-        kept = np.ones(len(self.start.init), bool)
+        chosen = np.ones(len(self.start.init), bool)
         waiting = [np.argsort(off, kind="stable")]
         tried = 0
         while (
@@ -111,14 +111,14 @@ class _Relaxed:
         ):  # halves first: most values have nothing to do with it
             group = waiting.pop()
             tried += 1
-            kept[group] = False
-            if self.contradict(kept):
+            chosen[group] = False
+            if self.contradict(chosen):
                 continue
-            kept[group] = True
+            chosen[group] = True
             if len(group) > 1:
                 middle = len(group) // 2
                 waiting += [group[middle:], group[:middle]]
-        found = np.flatnonzero(kept)
+        found = np.flatnonzero(chosen)
         return violated if waiting and len(violated) < len(found) else found
 
     def text(self, found: NearestRoot, violated: np.ndarray) -> str:
@@ -133,13 +133,13 @@ class _Relaxed:
         texts += self._assignments(chosen)
         listed = "\n".join(f"    {text}" for text in dict.fromkeys(texts))
         with_equations = ("\ntogether with\n" if lines else "") + listed if listed else ""
-        what = "These `init` values contradict each other"
+        claim = "These `init` values contradict each other"
         if len(chosen) == 1:
-            what = "This `init` value cannot hold"
+            claim = "This `init` value cannot hold"
         if not len(chosen):
-            what = "These equations contradict each other"
+            claim = "These equations contradict each other"
         return (
-            f"{what} at the start:\n"
+            f"{claim} at the start:\n"
             + "\n".join(lines)
             + with_equations
             + self._nearest(found, chosen)
@@ -161,8 +161,8 @@ class _Relaxed:
 
     def _assignments(self, chosen: np.ndarray) -> list[str]:
         """The equations that variables in the set are solved from."""
-        program, structure = self.start.program, self.start.program.result.structure
-        values, form = program.functions.value_map, program.result.form
+        program, structure = self.start.program, self.start.program.transformed.structure
+        values, form = program.functions.value_map, program.transformed.form
         local = {
             int(values.offset[v]): e
             for e, v in zip(form.local_equations, form.local_variables, strict=True)

@@ -51,7 +51,7 @@ class Dependency:
 
 def dependency(program: Program, rows: Integers, columns: Integers, p: Any) -> Dependency:
     """Names for rows and columns of the matrix of the form; p are the values of the parameters."""
-    form, structure = program.result.form, program.result.structure
+    form, structure = program.transformed.form, program.transformed.structure
     nodes, elements = _equation_nodes(program, rows)
     slots = np.unique(program.layout.slot_of[columns])
     fd, fc = (np.intersect1d(nodes, own) for own in (form.fd, form.fc))
@@ -73,7 +73,7 @@ def dependency(program: Program, rows: Integers, columns: Integers, p: Any) -> D
 
 def _equation_nodes(program: Program, rows: Integers) -> tuple[Integers, dict[int, list[int]]]:
     """The equation nodes of rows other than chain rows, and which of their elements these rows are."""
-    form, structure = program.result.form, program.result.structure
+    form, structure = program.transformed.form, program.transformed.structure
     chain = int(structure.variable_size[form.chain_variable].sum())
     nodes = np.concatenate([form.fd, form.fc])
     ends = np.cumsum(structure.equation_size[nodes])
@@ -89,7 +89,7 @@ def _equation_nodes(program: Program, rows: Integers) -> tuple[Integers, dict[in
 
 def _as_written(program: Program, node: int) -> int:
     """The equation that a differentiated one is the derivative of."""
-    integral = program.result.structure.integral_of_equation()
+    integral = program.transformed.structure.integral_of_equation()
     while integral[node] != NONE:
         node = int(integral[node])
     return node
@@ -97,7 +97,7 @@ def _as_written(program: Program, node: int) -> int:
 
 def _equation_texts(program: Program, nodes: Iterable[int], elements: dict[int, list[int]]) -> list[str]:
     """Each equation once, whatever was differentiated, in the order of the model."""
-    structure = program.result.structure
+    structure = program.transformed.structure
     texts = []
     for node in sorted({_as_written(program, node) for node in nodes}):
         text, size = structure.equation_name(node), int(structure.equation_size[node])
@@ -111,7 +111,7 @@ def _equation_texts(program: Program, nodes: Iterable[int], elements: dict[int, 
 
 def _on_the_way(program: Program, variables: Integers, equations: Integers) -> np.ndarray:
     """Marks of local assignments that carry some variables to some equations."""
-    form, structure = program.result.form, program.result.structure
+    form, structure = program.transformed.form, program.transformed.structure
     touched = np.zeros(structure.variable_count, bool)
     touched[variables] = True
     forward = np.zeros(len(form.local_equations), bool)
@@ -131,13 +131,13 @@ def _on_the_way(program: Program, variables: Integers, equations: Integers) -> n
 
 
 def _assignments(program: Program) -> list[tuple[int, int]]:
-    form = program.result.form
+    form = program.transformed.form
     return list(zip(form.local_equations.tolist(), form.local_variables.tolist(), strict=True))
 
 
 def _unknown_name(program: Program, column: int, in_fd: bool) -> str:
     """What an element of x stands for: its derivative where equations determine that."""
-    form, slot = program.result.form, int(program.layout.slot_of[column])
+    form, slot = program.transformed.form, int(program.layout.slot_of[column])
     if Slot(int(form.kind[slot])) is not Slot.STATE or not in_fd:
         return x_name(program, column)
     if form.derivative[slot] == NONE:
@@ -151,7 +151,7 @@ def _unknown_name(program: Program, column: int, in_fd: bool) -> str:
 
 def _aliases(program: Program, node: int) -> list[tuple[str, str]]:
     """Signs and names of the user's variables that stand for a derivative, as in `v == der(r)`."""
-    simplified = program.result.simplified
+    simplified = program.transformed.simplified
     if node >= len(simplified.variables):
         return []
     found, original = simplified.found, simplified.original

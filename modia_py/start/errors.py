@@ -40,7 +40,7 @@ def not_finite(start: StartProblem, found: NearestRoot, system: StartSystem) -> 
     z = np.append(found.z, start.z_guess[len(found.z) :])
     w = np.asarray(program.values(jnp.asarray(start.t), z[: start.n], z[start.n :], start.arguments))
     texts = undefined_operations(program, start.t, w, start.arguments, LISTED)
-    structure, form = program.result.structure, program.result.form
+    structure, form = program.transformed.structure, program.transformed.form
     for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
         places = program.functions.value_map.elements(np.array([variable]))
         if not texts and not np.all(np.isfinite(w[places])):

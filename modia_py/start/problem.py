@@ -125,15 +125,15 @@ class StartProblem:
         z[: self.n][layout.integrals] = 0.0
         return z
 
-    def nudged(self, kept: np.ndarray | None = None) -> np.ndarray:
+    def nudged(self, chosen: np.ndarray | None = None) -> np.ndarray:
         """The guess, with what is free moved a little: at zero many equations cannot be solved for it.
 
-        Only `init` values that are kept count as given; all of them by default.
+        Only `init` values that are chosen count as given; all of them by default.
         """
         z = self.z_guess.copy()
         free = np.ones(2 * self.n, bool)
         layout = self.program.layout
-        for given in (self.guess, self.init if kept is None else self.init.chosen(kept)):
+        for given in (self.guess, self.init if chosen is None else self.init.chosen(chosen)):
             for of_place, shift in ((layout.x_of_place, 0), (layout.xdot_of_place, self.n)):
                 at = of_place[given.place]
                 free[shift + at[at >= 0]] = False
@@ -184,14 +184,14 @@ class StartProblem:
 
     def of_values_and_slopes(self, given: StartValues) -> StartSystem:
         """All equations, with some `init` values as rows, compiled once for each choice of them."""
-        key = "start", given.place.tobytes(), given.sign.tobytes()
-        kept = self.program.kept
+        key = given.place.tobytes(), given.sign.tobytes()
+        starts = self.program.cache.starts
         arguments = jnp.asarray(self.t, float), self.arguments, jnp.asarray(given.value)
-        if key not in kept:
+        if key not in starts:
             equations, pattern = start_equations(self.program, given), self._pattern(given)
-            kept[key] = NearestSystem.compiled(equations, self.z_guess, arguments, pattern)
+            starts[key] = NearestSystem.compiled(equations, self.z_guess, arguments, pattern)
         first = self.n + self.n - self.program.functions.differential_rows
-        return StartSystem(self, kept[key].with_arguments(arguments), given, first, 2 * self.n)
+        return StartSystem(self, starts[key].with_arguments(arguments), given, first, 2 * self.n)
 
     def _pattern(self, rows: StartValues) -> tuple[np.ndarray, np.ndarray] | None:
         """The pattern of the system, if that of the program is known from its terms."""
@@ -217,7 +217,7 @@ def start_equations(program: Program, rows: StartValues) -> Any:
             lambda t, x: program.problem.residual(t, x, xdot, arguments), (t, x), (jnp.ones_like(t), xdot)
         )
         w = program.values(t, x, xdot, arguments)
-        vectors = {"time": t, "w": w, "p": arguments.p, "u": program.inputs(t, arguments)}
+        vectors = program.vectors(t, w, arguments)
         return jnp.concatenate([value, rate[differential:], sign * w[place] - given, at_start(vectors)])
 
     return equations

@@ -43,10 +43,10 @@ def check_regular(
     `plain` makes the program without local assignments.
     """
     seen = np.asarray(arguments.p).tobytes() if len(x) >= LARGE else None
-    if seen is not None and program.kept.get("regular") == seen:
+    if seen is not None and program.cache.regular_for == seen:
         return
     matrix = form_matrix(program.problem, t, x, xdot, arguments)
-    torn = len(program.result.form.local_equations) > 0
+    torn = len(program.transformed.form.local_equations) > 0
     text = dependency_text(program, matrix, t, arguments)
     if text is None and torn and _has_rounding(matrix):
         other = plain()
@@ -55,7 +55,7 @@ def check_regular(
         text = dependency_text(other, matrix, t, arguments)
     if text is not None:
         raise SimulationError(text)
-    program.kept["regular"] = seen
+    program.cache.regular_for = seen
 
 
 def _has_rounding(matrix: sparse.csr_array) -> bool:
@@ -78,11 +78,11 @@ def in_other_form(
         value = here.sign[order][known] * w[here.place[order][known]] * there.sign[order][known]
         target = there.place[order][known]
         found[target[target < 2 * n]] = value[target < 2 * n]
-    form, sizes = other.result.form, other.result.form.slot_size()
+    form, sizes = other.transformed.form, other.transformed.form.slot_size()
     for slot, variable in zip(form.chain_slot.tolist(), form.chain_variable.tolist(), strict=True):
-        begin, own = int(there.offset[variable]), int(other.functions.slot_offset[slot])
-        if begin < 2 * n:  # what ties xdot to another element of x
-            found[n + own : n + own + sizes[slot]] = found[begin : begin + sizes[slot]]
+        start, own = int(there.offset[variable]), int(other.functions.slot_offset[slot])
+        if start < 2 * n:  # what ties xdot to another element of x
+            found[n + own : n + own + sizes[slot]] = found[start : start + sizes[slot]]
     return found[:n], found[n:]
 
 

@@ -60,13 +60,13 @@ def zero_parameters(program: Program, nodes: Iterable[int], p: np.ndarray) -> li
 
 def _written(program: Program, nodes: Iterable[int]) -> list[FlatEquation]:
     """The equations as the user wrote them, of nodes of the final structure."""
-    model, result = program.structure, program.result
-    integral = result.structure.integral_of_equation()
+    model, transformed = program.structure, program.transformed
+    integral = transformed.structure.integral_of_equation()
     numbers: dict[int, None] = {}
     for node in nodes:
         while integral[node] != NONE:
             node = int(integral[node])
-        numbers[int(model.equation_of[result.simplified.equations[node]])] = None
+        numbers[int(model.equation_of[transformed.simplified.equations[node]])] = None
     return [model.flat.equations[number] for number in numbers]
 
 

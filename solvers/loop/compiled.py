@@ -19,7 +19,7 @@ from ..linear.choice import ChosenSolver, choose_solver, may_be_symmetric
 from ..linear.contract import NEEDS_PIVOTS
 from ..matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
 from ..method.context import Context, Method, Tables
-from ..method.formula import FORMULAS
+from ..method.formula import formula_of
 from ..method.polynomial import predict
 from ..method.settings import Settings, make_settings
 from ..method.state import State
@@ -125,8 +125,7 @@ def compile_problem(
     key, known = (linear_solver, formula, loop, kinds(p)), problem.cache.compiled
     if key in known:
         return known[key]
-    if formula not in FORMULAS:
-        raise ValueError(f"There is no formula '{formula}'; there are {', '.join(FORMULAS)}.")
+    formulas = formula_of(formula)
     is_native, note = _choose_loop(loop)
     pattern = pattern_of(problem, p)
     jit = partial(fast_jit, size=problem.size)
@@ -137,7 +136,7 @@ def compile_problem(
         t, x, xdot, c = example()
         seen = matrix(gather, t, x, xdot, p, c)
     chosen = choose_solver(linear_solver, pattern, seen)
-    method = Method(problem, chosen.solver, pattern.directions, FORMULAS[formula])
+    method = Method(problem, chosen.solver, pattern.directions, formulas)
     tables = Tables(gather, chosen.solver.tables, jnp.asarray(problem.slope_places))
     nowhere = placeholder = None
     if chosen.solver.no_factors is not NEEDS_PIVOTS and problem.size < LONG:

@@ -25,3 +25,10 @@ def _formula(name: str, kappa: np.ndarray) -> Formula:
 NDF = _formula("ndf", KAPPA_NDF)
 BDF = _formula("bdf", KAPPA_BDF)
 FORMULAS = {"ndf": NDF, "bdf": BDF}
+
+
+def formula_of(name: str) -> Formula:
+    """The formulas of a name, or ValueError."""
+    if name not in FORMULAS:
+        raise ValueError(f"There is no formula '{name}'; there are {', '.join(FORMULAS)}.")
+    return FORMULAS[name]

@@ -28,7 +28,19 @@ from .nonlinear import SparseSystem, cached_system, find_root
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Start values, how their computation ended, and which rows were not satisfied if it failed."""
+    """Start values, and how their computation ended.
+
+    Attributes
+    ----------
+    x, xdot : array
+        The values; NaN for xdot if x was not found.
+    status : Status
+        SUCCESS, or why not.
+    message : str
+        The same as a sentence.
+    unsatisfied : tuple of int
+        Rows that were not satisfied, if it failed.
+    """
 
     x: np.ndarray
     xdot: np.ndarray
@@ -38,11 +50,38 @@ class Start:
 
     @property
     def success(self) -> bool:
+        """Whether values were found."""
         return not self.status.failed
 
 
 def consistent_xdot(problem: Problem, t: float, x: Any, p: Any = None, guess: Any = None) -> Start:
-    """xdot for given x, on the constraints."""
+    """Compute xdot for given x, on the constraints: from fd = 0 and the derivative of fc = 0.
+
+    Parameters
+    ----------
+    problem : Problem
+        The residual, and which of its rows contain derivatives.
+    t : float
+        The time.
+    x : array
+        x, which has to satisfy the constraints.
+    p : pytree of arrays, optional
+        Parameters.
+    guess : array, optional
+        Where to look for xdot; zero if it is not given.
+
+    Returns
+    -------
+    Start
+        x as given, xdot, and how it went: a failure is a status, no exception.
+
+    Examples
+    --------
+    >>> from modia_py.solvers import Problem, consistent_xdot
+    >>> decay = Problem(lambda t, x, xdot, p: xdot + p * x, size=1, differential_rows=1)
+    >>> float(consistent_xdot(decay, 0.0, [3.0], 2.0).xdot[0])
+    -6.0
+    """
     x = np.asarray(x, float)
     start = np.zeros_like(x) if guess is None else np.asarray(guess, float)
     p = jax.tree.map(np.asarray, p)
@@ -76,7 +115,38 @@ def _slope_equations(problem: Problem) -> Any:
 def consistent_start(
     problem: Problem, t: float, x: Any, p: Any = None, *, fixed: Any = None, xdot_guess: Any = None
 ) -> Start:
-    """The x nearest to the given one with fc(t, x) = 0, its `fixed` elements unchanged, and xdot to it."""
+    """Find the x nearest to the given one that satisfies the constraints, and xdot to it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The residual, and which of its rows contain derivatives.
+    t : float
+        The time.
+    x : array
+        Where to look.
+    p : pytree of arrays, optional
+        Parameters.
+    fixed : sequence of bool, optional
+        Flags of elements of x that keep their values; None: all may move.
+    xdot_guess : array, optional
+        Where to look for xdot; zero if it is not given.
+
+    Returns
+    -------
+    Start
+        x, xdot, and how it went: a failure is a status, no exception.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from modia_py.solvers import Problem, consistent_start
+    >>> def on_parabola(t, x, xdot, p):
+    ...     return jnp.stack([xdot[0] - 1.0, x[1] - x[0] ** 2])
+    >>> problem = Problem(on_parabola, size=2, differential_rows=1)
+    >>> consistent_start(problem, 0.0, [2.0, 0.0], fixed=[True, False]).x.round(6)
+    array([2., 4.])
+    """
     x = np.asarray(x, float)
     free = np.ones(problem.size, bool) if fixed is None else ~np.asarray(fixed, bool)
 
@@ -93,7 +163,38 @@ def consistent_start(
 
 
 def impulse_start(problem: Problem, t: float, x_left: Any, p: Any = None, xdot_guess: Any = None) -> Start:
-    """x after the impulses that an inconsistent left limit causes, and xdot to it."""
+    """Find x after the impulses that an inconsistent left limit causes, and xdot to it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The residual, and which of its rows contain derivatives.
+    t : float
+        The time.
+    x_left : array
+        x just before.
+    p : pytree of arrays, optional
+        Parameters.
+    xdot_guess : array, optional
+        Where to look for xdot, and where its coefficients are taken; zero if it is not given.
+
+    Returns
+    -------
+    Start
+        x, xdot, and how it went: a failure is a status, no exception.
+
+    Examples
+    --------
+    Two capacitors with 1 V and 0 V are put in parallel: charge is conserved, 0.5 V remain.
+
+    >>> import jax.numpy as jnp
+    >>> from modia_py.solvers import Problem, impulse_start
+    >>> def parallel(t, x, xdot, p):
+    ...     return jnp.stack([xdot[0] + xdot[1], x[0] - x[1]])
+    >>> problem = Problem(parallel, size=2, differential_rows=1)
+    >>> impulse_start(problem, 0.0, [1.0, 0.0]).x.round(6)
+    array([0.5, 0.5])
+    """
     x_left = np.asarray(x_left, float)
     slope = np.zeros_like(x_left) if xdot_guess is None else np.asarray(xdot_guess, float)
 

@@ -54,16 +54,28 @@ SUSPECT = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Polished:
+    """Rows of output, made consistent.
+
+    Attributes
+    ----------
+    x, xdot : array
+        The rows, shape (nt, size).
+    settled : array
+        Which rows are consistent now; the others are as they were.
+    defect : array
+        By how much states do not follow their equations between steps, in tolerances, at most.
+    element : array
+        Of which element of x that is.
+    sign : array
+        Of the determinant of M: it does not change along a solution. Zero where it is not known.
+    """
+
     x: np.ndarray
     xdot: np.ndarray
     settled: np.ndarray
-    """Which rows are consistent now; the others are as they were."""
     defect: np.ndarray
-    """By how much states do not follow their equations between steps, in tolerances, at most."""
     element: np.ndarray
-    """Of which element of x that is."""
     sign: np.ndarray
-    """Of the determinant of M: it does not change along a solution. Zero where it is not known."""
 
 
 class Rows(NamedTuple):
@@ -185,9 +197,29 @@ def polish(
     step: np.ndarray | None = None,
     linear_solver: str = "auto",
 ) -> Polished:
-    """Rows (t, x, xdot) of a solution, made consistent where they are nearly so.
+    """Make rows (t, x, xdot) of a solution consistent where they are nearly so.
 
-    step    of the integrator around each of them; None, or zero: no defect is computed
+    Parameters
+    ----------
+    problem : Problem
+        The residual, and which of its rows contain derivatives.
+    t, x, xdot : array
+        Times, shape (nt,), and values there, shape (nt, size).
+    p : pytree of arrays, optional
+        Parameters.
+    rtol : float
+        Relative tolerance of the result.
+    atol : float or array
+        Absolute tolerance: one number, or one for each element of x.
+    step : array, optional
+        The step of the integrator around each row; None, or zero: no defect is computed.
+    linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
+        What solves the systems of all rows, as for `solve`.
+
+    Returns
+    -------
+    Polished
+        New rows, and which of them are consistent.
     """
     key, polishers = (linear_solver, kinds(p)), problem.cache.polishers
     if key not in polishers:

@@ -1,8 +1,8 @@
-"""Where an integration stops and begins anew, and what it may assume in between.
+"""The stretches of a run: where it stops and starts anew, and what it may assume in between.
 
 A run is cut into stretches at the breaks of its inputs and of the parts of equations that are functions of
 time. Within a stretch these are smooth. A stretch ends at the last time at which what holds before the
-break holds, and the next one begins at the first time at which it does not: output at either time is what
+break holds, and the next one starts at the first time at which it does not: output at either time is what
 the equations say there. The integrator sees times a little inside of a stretch only, so that rounding
 cannot put it on the wrong side.
 
@@ -35,21 +35,21 @@ TIMES_LISTED = 6
 
 
 @dataclass(frozen=True)
-class Stop:
-    """A break of something: the neighbouring times before and after, and the order of what jumps."""
+class NamedBreak:
+    """A break of a function of time: the times just before and after, the order of what jumps, its name."""
 
     before: float
     after: float
     order: int
-    what: str
+    cause: str
     is_note: bool = False  # found by searching: the user does not know of it
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of the run: from `begin` to `end`, with equations evaluated from `first` to `last`."""
+    """A part of the run: from `start` to `end`, with equations evaluated from `first` to `last`."""
 
-    begin: float
+    start: float
     end: float
     first: float
     last: float
@@ -69,22 +69,22 @@ class Plan:
 def plan_run(
     start: float,
     stop: float,
-    stops: list[Stop],
+    breaks: list[NamedBreak],
     highest: int,
     longest_step: float,
     busy: Sequence[tuple[float, float]] = (),
 ) -> Plan:
-    """Cut the run at its stops. `highest` is the order K above; within `busy` times steps must be short."""
-    matter = [s for s in stops if s.order <= highest + 1 and s.after > start and s.before < stop]
+    """Cut the run at breaks. `highest` is the order K above; within `busy` times steps must be short."""
+    matter = [s for s in breaks if s.order <= highest + 1 and s.after > start and s.before < stop]
     notes = _notes(matter, start + guard_at(start, stop))
     jumps = [s for s in matter if s.order <= highest]
     kinks = [s for s in matter if s.order > highest]
     for group, most, word in ((jumps, MOST_JUMPS, "jumps"), (kinks, MOST_KINKS, "kinks")):
         times = np.unique([s.before for s in group])
         if len(times) > most:
-            kept, longest = _too_many(times, start, stop)
+            needed, longest = _too_many(times, start, stop)
             longest_step = min(longest_step, longest)
-            group[:] = [s for s in group if s.before in kept] if len(kept) <= most else []
+            group[:] = [s for s in group if s.before in needed] if len(needed) <= most else []
             notes.append(
                 f"{len(times)} {word} of inputs or functions of time: the integration does not stop at "
                 f"each of them, but takes steps no longer than {longest:.3g}"
@@ -94,11 +94,11 @@ def plan_run(
 
 
 def _too_many(times: np.ndarray, start: float, stop: float) -> tuple[set[float], float]:
-    """Stops that stay because pieces beside them are short, and a step as short as the other pieces."""
+    """Breaks that stay because pieces beside them are short, and a step as short as the other pieces."""
     lengths = np.diff(np.concatenate([[start], times, [stop]]))
     short = lengths < SHORT * np.median(lengths)
-    kept = times[short[:-1] | short[1:]]
-    return set(kept.tolist()), float(lengths[~short].min())
+    needed = times[short[:-1] | short[1:]]
+    return set(needed.tolist()), float(lengths[~short].min())
 
 
 @dataclass(frozen=True)
@@ -110,17 +110,21 @@ class _Cut:
 
 
 def _cuts(
-    start: float, stop: float, jumps: list[Stop], kinks: list[Stop], busy: Sequence[tuple[float, float]]
+    start: float,
+    stop: float,
+    jumps: list[NamedBreak],
+    kinks: list[NamedBreak],
+    busy: Sequence[tuple[float, float]],
 ) -> list[_Cut]:
-    """Where stretches end and begin, in order; what is too near to be told apart is one."""
+    """Where stretches end and start, in order; what is too near to be told apart is one."""
     every = [*jumps, *kinks]
     edges = [t for pair in busy for t in pair if start < t < stop]
-    every += [Stop(t, float(np.nextafter(t, np.inf)), 99, "") for t in edges]
+    every += [NamedBreak(t, float(np.nextafter(t, np.inf)), 99, "") for t in edges]
     guard = guard_at(start, stop)
     before, after = merged(
         np.array([s.before for s in every]), np.array([s.after for s in every]), SHORTEST * guard
     )
-    names: dict[int, list[Stop]] = {}
+    names: dict[int, list[NamedBreak]] = {}
     is_jump = {id(s) for s in jumps}
     for s in every:
         names.setdefault(int(np.searchsorted(before, s.before, side="right")) - 1, []).append(s)
@@ -131,7 +135,7 @@ def _cuts(
             low = start
         if high >= stop - guard:
             low, high = float(np.nextafter(stop, -np.inf)), stop
-        cause = ", ".join(dict.fromkeys(f"{s.what} {_verb(s.order)}" for s in names[k] if s.what))
+        cause = ", ".join(dict.fromkeys(f"{s.cause} {_verb(s.order)}" for s in names[k] if s.cause))
         cuts.append(_Cut(max(low, start), high, word, cause))
     return cuts
 
@@ -141,32 +145,32 @@ def _stretches(
 ) -> tuple[Stretch, ...]:
     guard = guard_at(start, stop)
     stretches = []
-    begin, first, word, cause = start, start, "", ""
+    here, first, word, cause = start, start, "", ""
     for cut in [*cuts, None]:
         end = stop if cut is None else cut.before
         last = stop if cut is None else max(min(first, cut.before), cut.before - guard)
-        middle = 0.5 * (begin + end)
+        middle = 0.5 * (here + end)
         limits = [SHORT_STEPS * (b - a) for a, b in busy if a <= middle <= b]
         longest = min([longest_step, *limits])
-        stretches.append(Stretch(begin, end, first, max(first, last), longest, word, cause))
+        stretches.append(Stretch(here, end, first, max(first, last), longest, word, cause))
         if cut is not None:
-            begin = float(np.nextafter(cut.before, np.inf))
+            here = float(np.nextafter(cut.before, np.inf))
             first, word, cause = min(cut.after + guard, stop), cut.starts_with, cut.cause
     return tuple(stretches)
 
 
-def _notes(stops: list[Stop], start: float) -> list[str]:
+def _notes(breaks: list[NamedBreak], start: float) -> list[str]:
     """What was found, for each function that breaks."""
     found: dict[tuple[str, int], list[float]] = {}
-    for s in stops:
+    for s in breaks:
         if s.is_note:
-            found.setdefault((s.what, s.order), []).append(s.before if s.before <= start else s.after)
+            found.setdefault((s.cause, s.order), []).append(s.before if s.before <= start else s.after)
     texts = []
-    for (what, order), times in found.items():
+    for (cause, order), times in found.items():
         written = list(dict.fromkeys(f"{t:.9g}" for t in sorted(times)))
         listed, rest = ", ".join(written[:TIMES_LISTED]), len(written) - TIMES_LISTED
         more = f" and {rest} more until {written[-1]}" if rest > 0 else ""
-        texts.append(f"{what} {_verb(order)} at time {listed}{more}")
+        texts.append(f"{cause} {_verb(order)} at time {listed}{more}")
     return texts
 
 

@@ -1,0 +1,197 @@
+"""A translated model with all that a run of it needs: start, integrate, certify.
+
+`CompiledModel` adds what a user sees of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError, SimulationError
+from ..language.flat_model import FlatModel
+from ..language.function_renewal import functions_of, with_current_functions
+from ..lowering.parameters import ParameterValues
+from ..program.program import Arguments, Program
+from ..program.run_plan import make_plan
+from ..program.signals import Signals, make_signals
+from ..program.translation import Translation
+from ..solvers import Status
+from ..start.consistent import consistent_start, fully_assigned_start
+from ..start.errors import NoStartFound
+from ..start.impulse import impulsive_start, in_other_form
+from ..start.problem import StartPoint, StartProblem, slow_start_report
+from ..start.regularity import check_regular
+from ..start.values import StartValues, resolve_variable, start_values
+from .certificate import OutputTolerances, certify, violation_text
+from .compile_times import watch_compilation
+from .nominal_values import below_tolerance, nominal_of_x
+from .outputs import Outputs
+from .polished_output import polished
+from .request import ATOL, RunRequest, checked_atol
+from .run import Run, RunOptions, evaluate_only, integrate
+
+
+class TranslatedModel:
+    """A flat model, its translation, and how to run it. Translated anew if functions of the user change."""
+
+    def __init__(
+        self, flat: FlatModel, translation: Translation, retranslate: Callable[[FlatModel], Translation]
+    ):
+        self._retranslate = retranslate
+        self._use(flat, translation)
+
+    def _use(self, flat: FlatModel, translation: Translation) -> None:
+        self.flat, self.translation = flat, translation
+        self._values = ParameterValues(flat)
+        self._has_nominal = any(variable.symbol.nominal is not None for variable in flat.variables)
+        self._functions = functions_of(flat)
+
+    def _renew(self) -> None:
+        """Look at what the functions of the user do now, and translate anew if that is something else."""
+        if self._functions:
+            flat = with_current_functions(self.flat, self._functions)
+            if flat is not self.flat:
+                self._use(flat, self._retranslate(flat))
+
+    def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
+        options = asked.checked()
+        self._renew()
+        with watch_compilation() as initializing:
+            signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
+            program = self.translation.program(signals)
+            arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
+            plan = make_plan(program, signals, arguments, options.start, options.stop)
+            report = slow_start_report() if options.progress else None
+            point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
+            if program.functions.size:
+                self._check_regular(program, signals, arguments, options.start, point)
+        if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
+            options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
+        with watch_compilation() as integrating:
+            if program.functions.size:
+                run = integrate(program, arguments, point, options, plan)
+            else:
+                run = evaluate_only(program, arguments, options, plan)
+        with watch_compilation() as checking:
+            run = self._certified(program, run, options)
+
+        def init() -> StartValues:
+            return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
+
+        small = below_tolerance(self.flat, program, run.spans, options, init)
+        point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *small))
+        compiling = initializing.compiling + integrating.compiling + checking.compiling
+        self.translation.note_run(run.linear_solver, compiling)
+        seconds = {
+            "translate": sum(self.translation.seconds.values()),
+            "compile": compiling,
+            "initialize": initializing.other,
+            "integrate": integrating.other,
+            "check": checking.other,
+        }
+        return run, program, arguments, point, seconds
+
+    def _certified(self, program: Program, run: Run, options: RunOptions) -> Run:
+        """Output made consistent, and the run with what is known of it; failed if equations do not hold."""
+        spans, unresolved, notes = polished(
+            program, run.spans, run.work, options.rtol, options.atol, options.linear_solver
+        )
+        outputs = Outputs(self.flat, program, spans)
+        run = replace(run, spans=spans, outputs=outputs, notes=notes)
+        if run.status.failed:
+            return run
+        if unresolved is not None:
+            message = f"{Status.VIOLATED.advice} {unresolved.text(program)}"
+            return replace(run, status=Status.VIOLATED, message=message)
+        certificate = certify(program, outputs, run.work, self._tolerances(program, options))
+        run = replace(run, certificate=certificate)
+        if certificate.holds:
+            return run
+        text = violation_text(certificate, outputs)
+        return replace(run, status=Status.VIOLATED, message=f"{Status.VIOLATED.advice} {text}")
+
+    def _tolerances(self, program: Program, options: RunOptions) -> OutputTolerances:
+        """For every element of the variables: that of x where it stands in x."""
+        where = program.functions.value_map
+        atol = np.full(self.flat.unknowns, ATOL * options.rtol)
+        if np.ndim(options.atol) == 0:
+            atol[:] = options.atol
+        else:
+            in_x = program.layout.x_of_place[where.place[0]]
+            atol[in_x >= 0] = np.asarray(options.atol)[in_x[in_x >= 0]]
+        return OutputTolerances(options.rtol, atol)
+
+    def _check_regular(
+        self, program: Program, signals: Signals, arguments: Arguments, t: float, point: StartPoint
+    ) -> None:
+        """Complain about dependent equations while nothing else is compiled yet."""
+
+        def plain() -> Program:
+            return self.translation.plain().program(signals)
+
+        check_regular(program, plain, arguments, t, point.x, point.xdot)
+
+    def _atol_of_x(self, atol: Mapping[str, float], rtol: float, program: Program) -> np.ndarray:
+        """One absolute tolerance for each element of x: given by name, or from nominal values."""
+        vector = ATOL * rtol * nominal_of_x(self.flat, program)
+        for name, value in atol.items():
+            places, _ = self._places(program, name)
+            in_x = program.layout.x_of_place[places]
+            vector[in_x[in_x >= 0]] = checked_atol(value, rtol)
+        return vector
+
+    def _start(
+        self,
+        program: Program,
+        signals: Signals,
+        arguments: Arguments,
+        init: Mapping[str, Any] | None,
+        t: float,
+        how: str,
+        report: Callable[[str], None] | None = None,
+    ) -> StartPoint:
+        plain = how != "init"
+        own = self.translation.plain().program(signals) if plain else program
+        problem = self._start_problem(own, arguments, init, t, report)
+        if not own.functions.size:
+            return fully_assigned_start(problem)
+        if plain:
+            return impulsive_start(problem, program)
+        try:
+            return consistent_start(problem)
+        except NoStartFound as failure:
+            # Assignments put into each other can make of mild equations a steep one.
+            own = self.translation.plain().program(signals)
+            if own is program:
+                raise
+            try:
+                problem = self._start_problem(own, arguments, init, t, report)
+                found = consistent_start(problem)
+                x, xdot = in_other_form(own, program, problem, found.x, found.xdot)
+            except SimulationError:
+                raise failure from None
+            return StartPoint(x, xdot, found.notes)
+
+    def _start_problem(
+        self,
+        program: Program,
+        arguments: Arguments,
+        init: Mapping[str, Any] | None,
+        t: float,
+        report: Callable[[str], None] | None,
+    ) -> StartProblem:
+        where = program.functions.value_map
+        given = start_values(self._values, arguments.p, "init", init, where)
+        guess = start_values(self._values, arguments.p, "guess", None, where)
+        return StartProblem(program, given, guess, arguments, t, report)
+
+    def _places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
+        symbol, order = resolve_variable(self.flat, name)
+        where, elements = program.functions.value_map, slice(symbol.offset, symbol.offset + symbol.size)
+        if order >= where.orders or (where.place[order][elements] < 0).any():
+            raise ModelError(f"{name} is not part of the equations.")
+        return where.place[order][elements], where.sign[order][elements].astype(float)
