@@ -12,6 +12,11 @@ from typing import Any
 import jax
 
 
+def each(function: Callable[[Any], Any], rows: Any, one_by_one: bool) -> Any:
+    """The function of each row, at once or one after the other."""
+    return jax.lax.map(function, rows) if one_by_one else jax.vmap(function)(rows)
+
+
 def one_by_one_on_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, but its lanes under `vmap` run one after the other on a CPU."""
     one_by_one = jax.custom_batching.sequential_vmap(function)

@@ -74,8 +74,9 @@ def solve(
     formula : {"ndf", "bdf"}
         Numerical differentiation formulas (L. F. Shampine, M. W. Reichelt), or the classical backward
         differentiation formulas; both in steps of variable size and order.
-    linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
-        "auto" decides from size, pattern and symmetry; `Solution.linear_solver` says what and why.
+    linear_solver : str
+        "auto" decides from size, pattern and symmetry; `Solution.linear_solver` says what and why. Or one
+        of `solvers.linear.choice.SOLVERS` by name: "dense", "klu", ...
     loop : {"auto", "native", "jax"}
         What makes the steps: native code between the equations, on a CPU, or JAX alone. "auto" takes
         native code where it is there; `Solution.loop` says what has run.

@@ -8,6 +8,8 @@ a CPU they run one after the other, by the code of a single run, to the last bit
 for the slowest. On accelerators they run together and agree to the tolerance.
 
 Forward derivatives (`jax.jvp`, `jax.linearize`, `jax.jacfwd`) are those of the recorded steps (`replay`).
+They are NaN where a run has failed, or where its steps, made again, lead somewhere else. To go backward is
+an error.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .forks import use_jax
+from .forward_only import forward_only
 from .lanes import one_by_one_on_cpu
 from .linear.dense import DenseSolver
 from .loop.loop import run_chunk
@@ -36,6 +39,14 @@ from .method.settings import make_settings
 from .method.state import NO_WORK, State, histogram
 from .problem import Problem
 from .status import Status
+
+ELSEWHERE = 1000.0
+"""Steps made again agree with the run to its tolerance. So many tolerances away is somewhere else."""
+BACKWARD = (
+    "A trajectory is differentiated forward only: use `jax.jvp`, `jax.linearize` or `jax.jacfwd` in place "
+    "of `jax.grad`, `jax.vjp` and `jax.jacrev`. How many steps there are is not known when it is compiled, "
+    "and to go back through them all would have to be kept."
+)
 
 _COUNTED = (*Work._fields, "order_histogram", "limited_by_rounding")
 Counters: Any = namedtuple("Counters", _COUNTED)  # type: ignore[misc]
@@ -161,11 +172,17 @@ def make_trajectory(
             context = Context(method, tables, settings.until(times[-1]), p)
             return replay(context, record, times[0], times, x0, xdot0)
 
-        _, (dx, dxdot) = jax.jvp(made_again, primals[1:], tangents[1:])
+        (x, _), slopes = jax.jvp(made_again, primals[1:], tangents[1:])
         # A run that has failed has no derivative to be believed.
-        dx, dxdot = (jnp.where(found.status == Status.SUCCESS, d, jnp.nan) for d in (dx, dxdot))
+        good = (found.status == Status.SUCCESS) & ~is_elsewhere(found.x, x)
+        dx, dxdot = (forward_only(jnp.where(good, d, jnp.nan), BACKWARD) for d in slopes)
         nothing = jax.tree.map(lambda count: np.zeros(count.shape, jax.dtypes.float0), found)
         return found, nothing._replace(x=dx, xdot=dxdot)
+
+    def is_elsewhere(run: jax.Array, again: jax.Array) -> jax.Array:
+        tolerance = rtol * jnp.max(jnp.abs(run), axis=0) + jnp.asarray(atol)
+        tested = ~problem.flags("integrals")
+        return ~jnp.all((jnp.abs(again - run) <= ELSEWHERE * tolerance) | ~tested)
 
     def checked(times: Any, x0: Any, xdot0: Any, p: Any) -> Trajectory:
         vectors = (jnp.asarray(value, float) for value in (times, x0, xdot0))

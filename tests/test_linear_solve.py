@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sparse
 
 from modia_py.solvers.linear.choice import choose_solver
-from modia_py.solvers.linear.cholmod import import_cholmod
 from modia_py.solvers.linear.linear_solve import linear_solve
 from modia_py.solvers.matrix.jacobian import Pattern
 
-SOLVERS = ["dense", "band", "klu", "superlu", *(["cholmod"] if import_cholmod() is not None else [])]
+from .linear_solvers import INSTALLED
+
 N = 12
 
 
@@ -43,7 +43,7 @@ class System:
         return linear_solve(self.solver, self.factors, b)
 
 
-@pytest.fixture(scope="module", params=SOLVERS)
+@pytest.fixture(scope="module", params=INSTALLED)
 def system(request):
     return System(request.param)
 

@@ -155,12 +155,54 @@ def test_the_same_steps_backward(recorded):
         np.testing.assert_allclose(mine, other, rtol=1e-8, atol=1e-8 * scale)
 
 
-def test_lanes_have_their_own_derivatives_and_failures_have_none():
-    recorded = Recorded("decay")
-    slope = jax.jacfwd(lambda p: recorded.run(recorded.x0, p)[-1, 0])
+@pytest.fixture(scope="module")
+def decaying():
+    """x' = -p x^2 from 1: x = 1 / (1 + p t), infinite at t = 1 for p = -1."""
+    return Recorded("decay")
+
+
+def test_lanes_have_their_own_derivatives_and_failures_have_none(decaying):
+    slope = jax.jacfwd(lambda p: decaying.run(decaying.x0, p)[-1, 0])
     found = jax.vmap(slope)(jnp.array([0.5, 0.7]))
     np.testing.assert_allclose(found[1], slope(0.7), rtol=1e-9)
     exact = [-2.0 / (1 + 2.0 * p) ** 2 for p in (0.5, 0.7)]
     np.testing.assert_allclose(found, exact, rtol=1e-4)
-    # x' = x^2 from 1 is infinite at t = 1.
     assert np.isnan(slope(-1.0))
+
+
+def test_many_directions_many_lanes_and_a_lane_that_fails(decaying):
+    """vmap of jvp over directions and over parameters; jvp of vmap; linearize."""
+    p, dp = jnp.array([0.5, -1.0, 0.7]), jnp.array([1.0, 1.0, 3.0])
+
+    def last(p):
+        return decaying.run(decaying.x0, p)[-1, 0]
+
+    x, dx = jax.jit(jax.vmap(lambda p, dp: jax.jvp(last, (p,), (dp,))))(p, dp)
+    exact = dp * -2.0 / (1 + 2.0 * p) ** 2
+    np.testing.assert_allclose(np.asarray(dx)[[0, 2]], exact[jnp.array([0, 2])], rtol=1e-4)
+    assert np.isnan(dx[1])
+    y, dy = jax.jit(lambda p, dp: jax.jvp(jax.vmap(last), (p,), (dp,)))(p, dp)
+    np.testing.assert_allclose(y, x, rtol=1e-12)
+    np.testing.assert_allclose(dy, dx, rtol=1e-9)
+    linear = jax.jit(lambda p, dp: jax.vmap(jax.linearize(last, p)[1])(dp))
+    np.testing.assert_allclose(linear(0.7, dp), dp * dx[2] / 3, rtol=1e-9)
+    assert np.all(np.isnan(linear(-1.0, dp)))
+
+
+def test_a_start_off_the_constraints_has_no_derivative():
+    problem, x0, p, _ = CASES["circuit"]
+    trajectory = make_trajectory(problem, p, max_steps=100)
+    found, slope = jax.jvp(
+        lambda p: trajectory(jnp.linspace(0.0, 1.0, 3), jnp.asarray(x0) + 1.0, jnp.zeros(2), p),
+        (p,),
+        (1.0,),
+    )
+    assert found.status == Status.INCONSISTENT
+    assert np.all(np.isnan(slope.x))
+    assert np.all(np.isnan(slope.xdot))
+
+
+@pytest.mark.parametrize("backward", [jax.grad, jax.jacrev])
+def test_backward_is_an_error_that_says_what_to_do(decaying, backward):
+    with pytest.raises(NotImplementedError, match=r"differentiated forward only: use `jax\.jvp`"):
+        jax.jit(backward(lambda p: decaying.run(decaying.x0, p)[-1, 0]))(0.7)

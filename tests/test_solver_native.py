@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modia_py.solvers import Problem, Status, integration, solve
+from modia_py.solvers import Problem, Status, integration, polish, solve
 from modia_py.solvers.method.coefficients import DIFFERENCES
 from modia_py.solvers.method.controller import IN_JAX, Control, Outcome, StepLimits
 from modia_py.solvers.method.formula import NDF
@@ -26,8 +26,13 @@ from modia_py.solvers.method.tolerances import (
     error_weights,
     slope_weights,
 )
+from modia_py.solvers.native.attempt import why_not
+from modia_py.solvers.xla import register
+
+from .linear_solvers import GENERAL
 
 kernels = pytest.importorskip("modia_py.solvers.native.kernels")
+probe = pytest.importorskip("modia_py.solvers.xla.probe")
 
 RTOL, STRICTNESS, H = 1e-5, 60.0, 1 / 128
 NOTHING, NO_PLACES = np.zeros(0), np.zeros(0, np.int64)
@@ -114,7 +119,7 @@ def settings_with(atol, tightness=NOTHING, slope_atol=NOTHING) -> Settings:
 def begun(order: int, tightness=NOTHING):
     table, atol, numbers, limits = vectors(order)
     x, slope, w = (np.empty(table.shape[1]) for _ in range(3))
-    kernels.begin(table, atol, tightness, numbers, limits, x, slope, w)
+    kernels.predict(table, atol, tightness, numbers, limits, x, slope, w)
     return table, atol, numbers, limits, x, slope, w
 
 
@@ -263,7 +268,7 @@ def run(problem, **options):
     return solve(problem, 0.0, 1.0, x0, p=0.2, atol=1e-8, **options)
 
 
-@pytest.mark.parametrize("linear_solver", ["band", "klu", "superlu"])
+@pytest.mark.parametrize("linear_solver", [name for name in GENERAL if name != "dense"])
 def test_runs_agree(linear_solver):
     times = np.linspace(0, 1, 21)
     native = run(rod(60), times=times, linear_solver=linear_solver)
@@ -279,37 +284,37 @@ def test_runs_agree(linear_solver):
     assert mine.factorizations == pytest.approx(others.factorizations, rel=0.3)
 
 
-def test_output_at_steps_and_chunks_of_attempts_change_nothing():
-    at_times = run(rod(60), times=[1.0])
-    at_steps = run(rod(60))
+def test_output_at_steps_and_chunks_of_attempts_change_nothing(loop):
+    at_times = run(rod(60), times=[1.0], loop=loop)
+    at_steps = run(rod(60), loop=loop)
     assert at_steps.statistics.steps == at_times.statistics.steps == len(at_steps.t) - 1
     np.testing.assert_array_equal(at_steps.x[-1], at_times.x[-1])
-    few = run(rod(60), max_steps=30)
+    few = run(rod(60), max_steps=30, loop=loop)
     assert few.status == Status.MAX_STEPS
     np.testing.assert_array_equal(few.x, at_steps.x[: len(few.t)])
 
 
-def test_crossings_are_found():
+def test_crossings_are_found(loop):
     def middle(t, x, xdot, p):
         return (x[30] - 0.1)[None]
 
-    found = run(rod(60, middle))
+    found = run(rod(60, middle), loop=loop)
     assert found.status == Status.CROSSING
     assert found.x_last[30] == pytest.approx(0.1, abs=1e-12)
-    reference = run(rod(60), times=[found.t_last])
+    reference = run(rod(60), times=[found.t_last], loop=loop)
     assert reference.x[0, 30] == pytest.approx(0.1, abs=1e-6)
 
 
-def test_a_wall_is_a_status_with_what_was_computed_before():
+def test_a_wall_is_a_status_with_what_was_computed_before(loop):
     """dT/dt = T^2 in each cell: infinite at t = 1."""
     problem = Problem(lambda t, x, xdot, p: xdot - x**2, 50, 50)
-    found = solve(problem, 0.0, 2.0, np.ones(50), linear_solver="band")
+    found = solve(problem, 0.0, 2.0, np.ones(50), linear_solver="band", loop=loop)
     assert found.status.failed
     assert found.t_last == pytest.approx(1.0, abs=1e-3)
     assert len(found.t) > 10
 
 
-def test_a_kink_restarts_and_is_passed():
+def test_a_kink_restarts_and_is_passed(loop):
     """An algebraic variable changes branch: x[0] follows |sin|, the others follow it."""
 
     def residual(t, x, xdot, p):
@@ -317,13 +322,13 @@ def test_a_kink_restarts_and_is_passed():
 
     flags = np.ones(50, bool)
     flags[0] = False
-    found = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-6, times=[2.0])
-    finer = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-9, times=[2.0])
+    found = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-6, times=[2.0], loop=loop)
+    finer = solve(Problem(residual, 50, flags), 0.0, 2.0, np.zeros(50), rtol=1e-9, times=[2.0], loop=loop)
     assert found.success
     np.testing.assert_allclose(found.x, finer.x, atol=1e-4)
 
 
-@pytest.mark.parametrize("linear_solver", ["dense", "band", "klu", "superlu"])
+@pytest.mark.parametrize("linear_solver", GENERAL)
 def test_runs_at_the_same_time_do_not_disturb_each_other(linear_solver, monkeypatch):
     """In threads, and one inside of the other: linear solvers keep factors, and must not mix them up."""
     problem, times = rod(60), np.linspace(0, 1, 21)
@@ -351,3 +356,53 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(linear_solver, monkeypa
     assert outer.success
     assert len(chunks) >= 3
     np.testing.assert_allclose(np.concatenate(chunks), alone[0], atol=1e-6)
+
+
+# Refusal ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked_again():
+    """Whether native functions can be used is asked once in a process; here again, and afterwards."""
+    for known in (register.why_not, register._unknown_structures):
+        known.cache_clear()
+    yield
+    for known in (register.why_not, register._unknown_structures):
+        known.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["frame", "arguments", "results", "functions", "argument", "result"])
+def test_structures_of_another_size_are_refused(name, asked_again, monkeypatch):
+    """XLA's structures are compared with what native functions are made for; without these, runs go on."""
+    assert why_not() == ""
+    register.why_not.cache_clear()
+    register._unknown_structures.cache_clear()
+    size = probe.EXPECTED[name]
+    monkeypatch.setitem(probe.EXPECTED, name, size + 1000)
+    assert f"the {name} XLA calls with has" in why_not()
+    assert f"and not {size + 1000}" in why_not()
+
+
+def test_a_refusal_is_told_and_runs_go_on_without_native_functions(asked_again, monkeypatch):
+    monkeypatch.setitem(probe.EXPECTED, "argument", 56)
+    times = np.linspace(0, 1, 5)
+    found = run(rod(60), times=times)
+    assert found.success
+    reason = (
+        "XLA has another interface for foreign functions (the argument XLA calls with has 48 and not 56)"
+    )
+    assert found.loop == f"jax: there are no native functions here, {reason}"
+    assert found.linear_solver == "superlu: 60 unknowns, and no other sparse solver is there"
+    polished = polish(rod(60), found.t, found.x, found.xdot, 0.2, rtol=1e-6, atol=1e-8)
+    assert polished.settled.all()
+    for name in ("band", "klu"):
+        with pytest.raises(ValueError, match=f"The linear solver '{name}' needs native functions: XLA has"):
+            run(rod(60), linear_solver=name)
+    with pytest.raises(ValueError, match="There are no native functions here: XLA has another"):
+        run(rod(60), loop="native")
+    register.why_not.cache_clear()
+    register._unknown_structures.cache_clear()
+    monkeypatch.undo()
+    native = run(rod(60), times=times)
+    assert native.loop == "native"
+    np.testing.assert_allclose(found.x, native.x, atol=2e-7)

@@ -16,15 +16,17 @@ import scipy.sparse as sparse
 
 from modia_py.solvers import Problem, Status, consistent_xdot, make_trajectory, solve
 from modia_py.solvers.linear.choice import choose_solver
-from modia_py.solvers.linear.cholmod import _one_thread, _openblas, import_cholmod
+from modia_py.solvers.linear.cholmod import _one_thread, _openblas
 from modia_py.solvers.matrix.jacobian import Pattern
 from modia_py.solvers.roots import nonlinear as nonlinear_module
 
-HAS_CHOLMOD = import_cholmod() is not None
+from .linear_solvers import INSTALLED
+
 BACKENDS = [
     ("dense", "chain"), ("band", "chain"), ("band", "shuffled chain"), ("band", "wide band"),
-    ("klu", "grid"), ("klu", "chain"), ("superlu", "grid"), *([("cholmod", "grid")] if HAS_CHOLMOD else []),
+    ("klu", "grid"), ("klu", "chain"), ("superlu", "grid"), ("cholmod", "grid"),
 ]  # fmt: skip
+BACKENDS = [(name, kind) for name, kind in BACKENDS if name in INSTALLED]
 """Linear solvers, and a pattern that suits each."""
 
 WIDTH = 16
@@ -155,7 +157,7 @@ def test_a_zero_pivot_of_klu_is_not_the_end_of_the_program():
     np.testing.assert_array_equal(solver.solve(solver.tables, solver.prepare(crossed), b), b)
 
 
-@pytest.mark.skipif(not HAS_CHOLMOD or _openblas() is None, reason="no CHOLMOD with OpenBLAS")
+@pytest.mark.skipif("cholmod" not in INSTALLED or _openblas() is None, reason="no CHOLMOD with OpenBLAS")
 def test_threads_of_blas_are_put_back_by_the_last_of_several_users():
     blas = _openblas()
     before = blas.openblas_get_num_threads()
@@ -224,10 +226,14 @@ def assert_identical(first, second):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
 
 
-@pytest.mark.parametrize(("name", "kind"), [("dense", "full"), ("band", "shuffled chain"), ("klu", "grid")])
-def test_chunks_threads_and_runs_inside_of_runs_change_nothing(name, kind, monkeypatch):
+SUITABLE = {"dense": "full", "band": "shuffled chain"}
+"""A pattern that suits a linear solver; a grid suits the others."""
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_chunks_threads_and_runs_inside_of_runs_change_nothing(name, loop, monkeypatch):
     """How long a chunk is depends on the clock, and other runs of the problem may come at any time."""
-    run = runs_of(name, kind, 192, times=np.linspace(0, 1, 41))
+    run = runs_of(name, SUITABLE.get(name, "grid"), 192, times=np.linspace(0, 1, 41), loop=loop)
     alone = run()
     assert alone.success
     module = sys.modules["modia_py.solvers.integration"]

@@ -100,39 +100,43 @@ def test_wrong_problems_are_told():
         solve(Problem(lambda t, x, xdot, p: jnp.ones(3), 2, 2), 0.0, 1.0, [1.0, 2.0])
 
 
-def test_too_few_steps_keep_what_was_computed():
-    solution = solve(DECAY, 0.0, 1.0, [1.0, 2.0], p=1.0, max_steps=5)
+def test_too_few_steps_keep_what_was_computed(loop):
+    solution = solve(DECAY, 0.0, 1.0, [1.0, 2.0], p=1.0, max_steps=5, loop=loop)
     assert solution.status == Status.MAX_STEPS
     assert "Try increasing `max_steps`" in solution.message
     assert 1 < len(solution.t) <= 6
     np.testing.assert_allclose(solution.x[:, 0], np.exp(-solution.t), rtol=1e-6)
 
 
-def test_a_residual_that_is_never_finite():
-    solution = solve(Problem(lambda t, x, xdot, p: xdot + x / 0.0 * 0.0, 1, 1), 0.0, 1.0, [1.0], [0.0])
+def test_a_residual_that_is_never_finite(loop):
+    solution = solve(
+        Problem(lambda t, x, xdot, p: xdot + x / 0.0 * 0.0, 1, 1), 0.0, 1.0, [1.0], [0.0], loop=loop
+    )
     assert solution.status == Status.NON_FINITE
     assert "Rows [0]" in solution.message
 
 
-def test_a_residual_that_stops_being_finite():
+def test_a_residual_that_stops_being_finite(loop):
     """x = 1 - t until the root becomes imaginary at x = 0."""
     problem = Problem(lambda t, x, xdot, p: xdot + 1 + 0 * jnp.sqrt(x), 1, 1)
-    solution = solve(problem, 0.0, 2.0, [1.0])
+    solution = solve(problem, 0.0, 2.0, [1.0], loop=loop)
     assert solution.status == Status.NON_FINITE
     assert solution.t_last == pytest.approx(1.0, abs=1e-3)
     np.testing.assert_allclose(solution.x[:, 0], 1 - solution.t, atol=1e-8)
 
 
-def test_a_solution_that_becomes_infinite_ends_with_a_status():
-    solution = solve(Problem(lambda t, x, xdot, p: xdot - x**2, 1, 1), 0.0, 2.0, [1.0], max_steps=20_000)
+def test_a_solution_that_becomes_infinite_ends_with_a_status(loop):
+    solution = solve(
+        Problem(lambda t, x, xdot, p: xdot - x**2, 1, 1), 0.0, 2.0, [1.0], max_steps=20_000, loop=loop
+    )
     assert solution.status.failed
     assert solution.t_last == pytest.approx(1.0, abs=1e-3)
     early = solution.t < 0.9
     np.testing.assert_allclose(solution.x[early, 0], 1 / (1 - solution.t[early]), rtol=1e-4)
 
 
-def test_an_inconsistent_start_is_told():
-    solution = solve(PENDULUM, 0.0, 1.0, [0.6, -0.9, 0.0, 0.0, 0.0, 0.0])
+def test_an_inconsistent_start_is_told(loop):
+    solution = solve(PENDULUM, 0.0, 1.0, [0.6, -0.9, 0.0, 0.0, 0.0, 0.0], loop=loop)
     assert solution.status == Status.INCONSISTENT
     assert "consistent_start" in solution.message
     assert "4" in solution.message

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from ..solvers.linear.choice import NAMES as LINEAR_SOLVERS
 from .run import METHODS, RunOptions
 
 POINTS = 501
@@ -17,7 +18,6 @@ POINTS = 501
 ATOL = 1e-3
 """Absolute tolerance, compared with the relative one, if it is not given."""
 STARTS = ("init", "impulse")
-LINEAR_SOLVERS = ("auto", "dense", "band", "klu", "superlu", "cholmod")
 
 
 @dataclass(frozen=True, eq=False)

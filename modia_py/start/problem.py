@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
@@ -25,6 +24,7 @@ import scipy.sparse as sparse
 from ..arrays.index1 import Slot
 from ..program.program import Arguments, Program
 from ..program.row_names import row_name
+from ..solvers.matrix.jacobian import value_and_rate
 from ..solvers.roots.constraints import ConstraintSystem
 from ..solvers.roots.nearest import NearestRoot, NearestSystem
 from ..solvers.roots.nearest_problem import SMALL, Effort
@@ -213,9 +213,7 @@ def start_equations(program: Program, rows: StartValues) -> Any:
 
     def equations(z: Any, t: Any, arguments: Arguments, given: Any) -> Any:
         x, xdot = z[:n], z[n:]
-        value, rate = jax.jvp(
-            lambda t, x: program.problem.residual(t, x, xdot, arguments), (t, x), (jnp.ones_like(t), xdot)
-        )
+        value, rate = value_and_rate(program.problem, t, x, xdot, arguments)
         w = program.values(t, x, xdot, arguments)
         vectors = program.vectors(t, w, arguments)
         return jnp.concatenate([value, rate[differential:], sign * w[place] - given, at_start(vectors)])

@@ -10,7 +10,7 @@ that any number of them may run at the same time.
 from __future__ import annotations
 
 from copy import copy
-from functools import cache
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +20,11 @@ import scipy.sparse as sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from ..matrix.jacobian import Pattern
-from .contract import SingularMatrix
+from ..xla.call import call
+from ..xla.register import Handlers, why_not
+from ..xla.structures import Call
+from .band_calls import FACTOR, FACTORS, SOLVE, SOLVE_TRANSPOSED, TWISTED, Layout
+from .contract import Offer, SingularMatrix
 
 WIDEST, WIDEST_REORDERED = 8, 4
 """Diagonals besides the main one up to which a band beats KLU (10^4 unknowns, factorization and solve); in
@@ -80,12 +84,9 @@ class BandSolver:
     def __init__(self, pattern: Pattern, order: Order | None = None):
         order = order or narrow_order(pattern) or narrow_order(pattern, 2 * pattern.size, 2 * pattern.size)
         assert order is not None
-        targets = native_functions()
-        if targets is None:
-            raise ValueError(
-                "The linear solver 'band' needs numba and version 0 of XLA's foreign functions."
-            )
-        self._targets = targets
+        reason = why_not_native()
+        if reason:
+            raise ValueError(f"The linear solver 'band' needs native functions: {reason}.")
         n, lower, upper = pattern.size, order.lower, order.upper
         three = n > 2 and max(lower, upper) <= 1  # a diagonal that is absent is one of zeros
         if three:
@@ -98,61 +99,72 @@ class BandSolver:
         self._order, self._reordered = order, not order.as_given
         self._numbers = n, lower, upper, self._reordered, int(three) + int(as_they_come)
         self._factor = jax.jit(self.factor)
-        self._make_room()
+        self._allocate()
 
-    def _make_room(self) -> None:
+    @classmethod
+    def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer | None:
+        """Where unknowns can be put in an order with few diagonals."""
+        order = narrow_order(pattern)
+        if order is None or why_not_native():
+            return None
+        diagonals = f"{order.lower} diagonals below the main one and {order.upper} above"
+        return Offer(cls(pattern, order), f"{pattern.size} unknowns, {diagonals}")
+
+    def _allocate(self) -> None:
         """Memory for factors."""
-        n, lower, upper, _, _ = self._numbers
+        n, lower, upper, reordered, three = self._numbers
         self._band, self._multipliers = np.zeros((n, 2 * lower + upper + 1)), np.zeros((n, lower))
-        self._swaps, self._kind_and_number = np.zeros(n, np.int64), np.zeros(2, np.int64)
+        self._swaps, self._kind_and_number = np.zeros(n, np.int64), np.zeros(len(FACTORS), np.int64)
         self._vector, self._band_pivots = np.zeros(n), self._band[:, lower]
         self._entries, self._twisted = np.zeros(3 * n), np.zeros((3, n))
-        addresses = [
-            array.ctypes.data
-            for array in (self._band, self._multipliers, self._swaps, self._kind_and_number, self._slots,
-                          self._order.rows, self._order.columns, self._vector, self._entries, self._twisted)
-        ]  # fmt: skip
-        self.tables = jnp.asarray(np.array([*self._numbers, *addresses], np.int64))
+        layout = Layout(
+            n=n, lower=lower, upper=upper, reordered=reordered, three=three,
+            band=self._band.ctypes.data, multipliers=self._multipliers.ctypes.data,
+            swaps=self._swaps.ctypes.data, factors=self._kind_and_number.ctypes.data,
+            slots=self._slots.ctypes.data, rows=self._order.rows.ctypes.data,
+            columns=self._order.columns.ctypes.data, vector=self._vector.ctypes.data,
+            entries=self._entries.ctypes.data, twisted=self._twisted.ctypes.data,
+        )  # fmt: skip
+        self.tables = jnp.asarray(np.array(layout, np.int64))
 
     def twin(self) -> BandSolver:
         other = copy(self)
-        other._make_room()
+        other._allocate()
         return other
 
     def prepare(self, values: jax.Array) -> jax.Array:
-        from .band_kernels import KIND, TWISTED
-
         factors = jax.block_until_ready(self._factor(self.tables, values, jnp.zeros((), jnp.int64)))
-        is_twisted = self._kind_and_number[KIND] == TWISTED
+        is_twisted = self._kind_and_number[FACTORS.kind] == TWISTED
         if not np.all(np.isfinite(self._twisted[1] if is_twisted else self._band_pivots)):
             raise SingularMatrix("The iteration matrix is singular.")
         return factors
 
     def factor(self, tables: Any, values: jax.Array, old: jax.Array) -> jax.Array:
-        call = jax.ffi.ffi_call(self._targets[0], jax.ShapeDtypeStruct((), jnp.int64))
-        return call(tables, values, old)
+        number = {"new_number": jax.ShapeDtypeStruct((), jnp.int64)}
+        return call(FACTOR, number, layout=tables, values=values, number=old)["new_number"]
 
     def solve(self, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
-        return self._call(self._targets[1], tables, factors, b)
+        return self._call(SOLVE, tables, factors, b)
 
     def solve_transposed(self, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
-        return self._call(self._targets[2], tables, factors, b)
+        return self._call(SOLVE_TRANSPOSED, tables, factors, b)
 
-    def _call(self, target: str, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
-        vector = jax.ShapeDtypeStruct(b.shape, b.dtype)
-        results = [vector, vector] if self._reordered else [vector]
-        return jax.ffi.ffi_call(target, results)(tables, factors, b)[0]
+    def _call(self, function: Call, tables: Any, factors: jax.Array, b: jax.Array) -> jax.Array:
+        if not self._reordered:
+            function = replace(function, made=("x",))
+        made = dict.fromkeys(function.made, jax.ShapeDtypeStruct(b.shape, b.dtype))
+        return call(function, made, layout=tables, number=factors, b=b)["x"]
 
     def release(self) -> None:
         pass
 
 
-@cache
-def native_functions() -> tuple[str, ...] | None:
-    """Names under which XLA knows the native functions; None where it does not take them."""
-    try:
-        from .. import xla_calls
-        from .band_kernels import HANDLERS
-    except (ImportError, RuntimeError):  # no numba for this Python, or no place for what it compiles
-        return None
-    return None if xla_calls.register(HANDLERS) else tuple(HANDLERS)
+def why_not_native() -> str:
+    """Why there are no native functions for bands here; empty if there are."""
+    return why_not(_handlers)
+
+
+def _handlers() -> Handlers:
+    from .band_kernels import HANDLERS
+
+    return HANDLERS

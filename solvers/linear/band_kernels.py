@@ -15,7 +15,7 @@ to nothing but its own results, the reordered vector included. A factorization w
 factors; it takes the number of the one before, and each solve that of its own, which puts them in order. A
 solve with factors that are there no more gives NaN.
 
-How XLA calls these functions is in `foreign`.
+How XLA calls these functions is in `xla`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 from numba import carray, cfunc, njit
 
-from .. import xla_calls
-from ..xla_calls import (
-    FRAME_WORDS,
+from ..xla import calls, structures
+from ..xla.calls import (
     HANDLER,
     argument,
     argument_address,
@@ -38,6 +37,9 @@ from ..xla_calls import (
     result_address,
     words,
 )
+from ..xla.structures import FRAME_WORDS
+from . import band_calls
+from .band_calls import FACTOR, FACTORS, LAYOUT, PLAIN, SOLVE, SOLVE_TRANSPOSED, SWAPPED, TWISTED
 
 SMALL_PIVOT = 0.1
 """A pivot below this part of the largest entry of its column is replaced, each in units of its row."""
@@ -219,58 +221,53 @@ def solve_transposed_in_place(
             y[i], y[at] = y[at], y[i]
 
 
-_LAYOUT = 15
-_N, _LOWER, _UPPER, _REORDERED, _THREE, _BAND, _MULTIPLIERS = range(7)
-_SWAPS, _FACTORS, _SLOTS, _ROWS, _COLUMNS, _VECTOR, _ENTRIES, _TWISTED = range(7, _LAYOUT)
-"""Words of the layout: size and diagonals besides the main one; whether rows or columns are in another
-order; whether there are three diagonals (2: and the values are all their entries, by rows).
-Addresses: of a band, its multipliers and swapped rows; of what the factors are and their number; of the
-place of each value; of the order of rows and columns; of a vector for factorizations; of the entries of
-three diagonals and of their factors."""
-
-TWISTED, PLAIN, SWAPPED = 0, 1, 2
-"""What the last factors are: of three diagonals from both ends, of a band, of a band with swapped rows."""
-
-KIND, NUMBER, FACTORS_WORDS = 0, 1, 2
-"""Words that say what the last factors are, and how many there were before."""
+# Places of arrays by name: numba wants them as constants.
+_TO_FACTOR, _FACTORED = FACTOR.arguments, FACTOR.results
+_TO_SOLVE, _SOLVED = SOLVE.arguments, SOLVE.results
+_WORDS, _FACTORS_WORDS = len(LAYOUT), len(FACTORS)
 
 
 @njit(error_model="numpy")
 def _factor(layout: Any, values: Any) -> int:
     """What the factors are."""
-    n, lower, upper, slots = layout[_N], layout[_LOWER], layout[_UPPER], words(layout[_SLOTS], len(values))
-    band = matrix(layout[_BAND], n, 2 * lower + upper + 1)
-    flat, three = band.reshape(-1), layout[_THREE]
+    n, lower, upper, slots = (
+        layout[LAYOUT.n],
+        layout[LAYOUT.lower],
+        layout[LAYOUT.upper],
+        words(layout[LAYOUT.slots], len(values)),
+    )
+    band = matrix(layout[LAYOUT.band], n, 2 * lower + upper + 1)
+    flat, three = band.reshape(-1), layout[LAYOUT.three]
     if three:
         entries = values
         if three == 1:
-            entries = numbers(layout[_ENTRIES], 3 * n - 2)
+            entries = numbers(layout[LAYOUT.entries], 3 * n - 2)
             for k in range(len(slots)):
                 entries[slots[k]] = values[k]
-        twisted = matrix(layout[_TWISTED], 3, n)
+        twisted = matrix(layout[LAYOUT.twisted], 3, n)
         if factorize_twisted(entries, twisted[0], twisted[1], twisted[2]):
             return TWISTED
     flat[:] = 0.0
     for k in range(len(slots)):
         slot = slots[k]
         flat[slot + (slot + 1) // 3 + 1 if three else slot] = values[k]
-    multipliers = matrix(layout[_MULTIPLIERS], n, lower)
-    swaps, units = words(layout[_SWAPS], n), numbers(layout[_VECTOR], n)
+    multipliers = matrix(layout[LAYOUT.multipliers], n, lower)
+    swaps, units = words(layout[LAYOUT.swaps], n), numbers(layout[LAYOUT.vector], n)
     return SWAPPED if factorize(band, multipliers, swaps, units, lower, upper) else PLAIN
 
 
 @njit(error_model="numpy")
 def _solve_ordered(layout: Any, transposed: bool, b: Any, x: Any) -> None:
     """Rows and columns in the order of the factors; x may be b."""
-    n, lower, upper = layout[_N], layout[_LOWER], layout[_UPPER]
-    kind = words(layout[_FACTORS], FACTORS_WORDS)[KIND]
+    n, lower, upper = layout[LAYOUT.n], layout[LAYOUT.lower], layout[LAYOUT.upper]
+    kind = words(layout[LAYOUT.factors], _FACTORS_WORDS)[FACTORS.kind]
     if kind == TWISTED:
-        twisted = matrix(layout[_TWISTED], 3, n)
+        twisted = matrix(layout[LAYOUT.twisted], 3, n)
         solve_twisted(twisted[2 * transposed], twisted[1], twisted[2 - 2 * transposed], b, x)
         return
-    band = matrix(layout[_BAND], n, 2 * lower + upper + 1)
-    multipliers = matrix(layout[_MULTIPLIERS], n, lower)
-    swaps, swapped = words(layout[_SWAPS], n), kind == SWAPPED
+    band = matrix(layout[LAYOUT.band], n, 2 * lower + upper + 1)
+    multipliers = matrix(layout[LAYOUT.multipliers], n, lower)
+    swaps, swapped = words(layout[LAYOUT.swaps], n), kind == SWAPPED
     for i in range(n):
         x[i] = b[i]
     if transposed:
@@ -281,18 +278,23 @@ def _solve_ordered(layout: Any, transposed: bool, b: Any, x: Any) -> None:
 
 @njit(error_model="numpy")
 def _solve(frame: Any, transposed: bool) -> None:
-    """Arguments: layout, number of the factorization, right-hand side. Results: the solution, and where
-    rows or columns are in another order, room for a vector in theirs."""
-    layout = words(argument_address(frame, 0), _LAYOUT)
-    n, b, x = layout[_N], argument(frame, 2), result(frame, 0)
-    if words(layout[_FACTORS], FACTORS_WORDS)[NUMBER] != words(argument_address(frame, 1), 1)[0]:
+    layout = words(argument_address(frame, _TO_SOLVE.layout), _WORDS)
+    n, b, x = layout[LAYOUT.n], argument(frame, _TO_SOLVE.b), result(frame, _SOLVED.x)
+    if (
+        words(layout[LAYOUT.factors], _FACTORS_WORDS)[FACTORS.number]
+        != words(argument_address(frame, _TO_SOLVE.number), 1)[0]
+    ):
         for i in range(n):
             x[i] = np.nan
         return
-    if not layout[_REORDERED]:
+    if not layout[LAYOUT.reordered]:
         _solve_ordered(layout, transposed, b, x)
         return
-    rows, columns, y = words(layout[_ROWS], n), words(layout[_COLUMNS], n), result(frame, 1)
+    rows, columns, y = (
+        words(layout[LAYOUT.rows], n),
+        words(layout[LAYOUT.columns], n),
+        result(frame, _SOLVED.reordered),
+    )
     before, after = (columns, rows) if transposed else (rows, columns)
     for i in range(n):
         y[i] = b[before[i]]
@@ -302,18 +304,17 @@ def _solve(frame: Any, transposed: bool) -> None:
 
 
 def _handlers(source: int) -> dict[str, Any]:
-    """What XLA calls. The fingerprint of the other file is part of each function for numba's cache."""
+    """What XLA calls. The fingerprint of the other files is part of each function for numba's cache."""
 
     @cfunc(HANDLER, cache=True)
     def factor_handler(frame_pointer: Any) -> int:
-        """Arguments: layout, values, number of the last factorization. Result: the number of this one."""
         frame = carray(frame_pointer, FRAME_WORDS)
         if not asked_for_version(frame) and source != 0:
-            layout = words(argument_address(frame, 0), _LAYOUT)
-            factors = words(layout[_FACTORS], FACTORS_WORDS)
-            factors[KIND] = _factor(layout, argument(frame, 1))
-            factors[NUMBER] += 1
-            words(result_address(frame, 0), 1)[0] = factors[NUMBER]
+            layout = words(argument_address(frame, _TO_FACTOR.layout), _WORDS)
+            factors = words(layout[LAYOUT.factors], _FACTORS_WORDS)
+            factors[FACTORS.kind] = _factor(layout, argument(frame, _TO_FACTOR.values))
+            factors[FACTORS.number] += 1
+            words(result_address(frame, _FACTORED.new_number), 1)[0] = factors[FACTORS.number]
         return 0
 
     @cfunc(HANDLER, cache=True)
@@ -331,10 +332,11 @@ def _handlers(source: int) -> dict[str, Any]:
         return 0
 
     return {
-        "modia_py_band_factor": factor_handler,
-        "modia_py_band_solve": solve_handler,
-        "modia_py_band_solve_transposed": solve_transposed_handler,
+        FACTOR.target: factor_handler,
+        SOLVE.target: solve_handler,
+        SOLVE_TRANSPOSED.target: solve_transposed_handler,
     }
 
 
-HANDLERS = _handlers(xla_calls.source_of(__file__, xla_calls.__file__))
+_OTHERS = (calls, structures, band_calls)
+HANDLERS = _handlers(calls.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))

@@ -21,12 +21,13 @@ the same in the equations.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from ..matrix.jacobian import Gather, Probe
+from ..matrix.jacobian import Gather, Pattern, Probe
 
 Factors = Any
 
@@ -51,6 +52,13 @@ class LinearSolver(Protocol):
     """Whether factors are arrays of JAX that may have another axis, one for each of many matrices."""
     tables: Any
 
+    def __init__(self, pattern: Pattern): ...
+
+    @classmethod
+    def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer | None:
+        """A solver if it suits the matrix, and why; "auto" takes the first one (`choice`). Values of the
+        matrix are given where `choice.may_be_symmetric`."""
+
     def twin(self) -> LinearSolver:
         """One for the same pattern with room for factors of its own, for a run beside this one's. What is
         compiled for the one does for the other, with the other's tables. Where nothing lives outside of
@@ -70,6 +78,16 @@ class LinearSolver(Protocol):
 
     def release(self) -> None:
         """Free what lives outside of JAX."""
+
+
+class Offer(NamedTuple):
+    """A solver for a pattern, and why it suits."""
+
+    solver: LinearSolver
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.solver.name}: {self.reason}"
 
 
 class SingularMatrix(ArithmeticError):

@@ -12,10 +12,18 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as linalg
+import numpy as np
 
 from ..compile_options import fast_jit
 from ..lanes import one_by_one_on_cpu
 from ..matrix.jacobian import Pattern
+from .contract import Offer
+
+FEW = 40
+"""Below this size dense elimination costs less than looking up indices."""
+FILL = 0.4
+FILL_UP_TO = 500
+"""A matrix with so many entries gains nothing from sparsity, as long as it is not large."""
 
 
 class DenseFactors(NamedTuple):
@@ -37,6 +45,17 @@ class DenseSolver:
         self.size = pattern.size
         self.tables = jnp.asarray(pattern.rows), jnp.asarray(pattern.columns)
         self._factor = fast_jit(self.factor, pattern.size)
+
+    @classmethod
+    def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer | None:
+        n, fill = pattern.size, pattern.entries / pattern.size**2
+        if n <= FEW:
+            return Offer(cls(pattern), f"{n} unknowns are few")
+        if fill >= FILL and n <= FILL_UP_TO:
+            return Offer(cls(pattern), f"{100 * fill:.0f} % of the entries are nonzero")
+        if jax.default_backend() != "cpu":
+            return Offer(cls(pattern), "sparse solvers are there on a CPU only")
+        return None
 
     def twin(self) -> DenseSolver:
         return self

@@ -21,10 +21,10 @@ import numpy as np
 import scipy.sparse as sparse
 
 from ..matrix.jacobian import Pattern
-from .contract import NEEDS_PIVOTS, SingularMatrix
+from .contract import NEEDS_PIVOTS, Offer, SingularMatrix
 
 
-class Room:
+class FactorStore:
     """Where factors are kept, with their number; one thread at a time."""
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class Room:
         """What a solver knows about the pattern and keeps with its factors."""
 
 
-_ROOMS: weakref.WeakValueDictionary[int, Room] = weakref.WeakValueDictionary()
-"""By the key that compiled functions are given: one of them serves many runs, each with its own room."""
+_STORES: weakref.WeakValueDictionary[int, FactorStore] = weakref.WeakValueDictionary()
+"""By the key that compiled functions are given: one of them serves many runs, each with its own store."""
 _KEYS = count(1)
 
 
@@ -57,19 +57,23 @@ class HostSolver:
         )
         self._order, self._rows, self._starts = order, pattern.rows[order].astype(np.int32), starts
         self._size = n
-        self._make_room()
+        self._allocate()
 
-    def _make_room(self) -> None:
+    def _allocate(self) -> None:
         key = next(_KEYS)
-        self._room = _ROOMS[key] = Room()
+        self._store = _STORES[key] = FactorStore()
         self.tables = jnp.asarray(key, jnp.int64)
 
     def twin(self) -> HostSolver:
         other = copy(self)
-        other._make_room()
+        other._allocate()
         return other
 
-    def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
+    @classmethod
+    def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer | None:
+        raise NotImplementedError
+
+    def factorize(self, matrix: sparse.csc_matrix, store: FactorStore) -> Any:
         """The factors; SingularMatrix if there are none."""
         raise NotImplementedError
 
@@ -77,12 +81,12 @@ class HostSolver:
         raise NotImplementedError
 
     def prepare(self, values: jax.Array) -> jax.Array:
-        room, matrix = self._room, self._matrix(np.asarray(values))
-        with room.lock:
-            room.number += 1
-            room.factors = None
-            room.factors = self.factorize(matrix, room)
-            return jnp.asarray(room.number, jnp.int64)
+        store, matrix = self._store, self._matrix(np.asarray(values))
+        with store.lock:
+            store.number += 1
+            store.factors = None
+            store.factors = self.factorize(matrix, store)
+            return jnp.asarray(store.number, jnp.int64)
 
     def factor(self, tables: Any, values: jax.Array, old: jax.Array) -> jax.Array:
         return jax.pure_callback(self._factor, jax.ShapeDtypeStruct((), jnp.int64), tables, values, old)
@@ -96,19 +100,19 @@ class HostSolver:
         )
 
     def release(self) -> None:
-        self._room.factors = None
+        self._store.factors = None
 
     def _matrix(self, values: np.ndarray) -> sparse.csc_matrix:
         return sparse.csc_matrix((values[self._order], self._rows, self._starts), shape=(self._size,) * 2)
 
     def _factor(self, key: Any, values: Any, old: Any) -> np.ndarray:
-        room, matrix = _ROOMS[int(key)], self._matrix(np.asarray(values))
-        with room.lock:
-            room.number += 1
-            room.factors = None
+        store, matrix = _STORES[int(key)], self._matrix(np.asarray(values))
+        with store.lock:
+            store.number += 1
+            store.factors = None
             with suppress(SingularMatrix):
-                room.factors = self.factorize(matrix, room)
-            return np.asarray(room.number, np.int64)
+                store.factors = self.factorize(matrix, store)
+            return np.asarray(store.number, np.int64)
 
     def _solve(self, key: Any, number: Any, b: Any) -> np.ndarray:
         return self._answer(key, number, b, transposed=False)
@@ -117,9 +121,9 @@ class HostSolver:
         return self._answer(key, number, b, transposed=True)
 
     def _answer(self, key: Any, number: Any, b: Any, transposed: bool) -> np.ndarray:
-        room, b = _ROOMS[int(key)], np.asarray(b)
-        with room.lock:
+        store, b = _STORES[int(key)], np.asarray(b)
+        with store.lock:
             # Without these factors the answer is not a number, which the loop takes for a singular matrix.
-            if room.factors is None or room.number != int(number):
+            if store.factors is None or store.number != int(number):
                 return np.full(b.shape, np.nan)
-            return np.asarray(self.solve_with(room.factors, b, transposed), float)
+            return np.asarray(self.solve_with(store.factors, b, transposed), float)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ctypes
 import weakref
 from copy import copy
-from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -22,7 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..matrix.jacobian import Pattern
-from .contract import NEEDS_PIVOTS, SingularMatrix
+from ..xla.call import call
+from ..xla.register import Handlers, why_not
+from ..xla.structures import Call
+from .contract import NEEDS_PIVOTS, Offer, SingularMatrix
+from .klu_calls import FACTOR, FACTORS, SOLVE, SOLVE_TRANSPOSED, Layout
 
 
 class Factors(NamedTuple):
@@ -40,48 +43,52 @@ class KLUSolver:
     batches_factors = False
 
     def __init__(self, pattern: Pattern):
+        reason = why_not_native()
+        if reason:
+            raise ValueError(f"The linear solver 'klu' needs native functions: {reason}.")
         import klujax
 
-        targets = native_functions()
-        if targets is None:
-            raise ValueError(
-                "The linear solver 'klu' needs numba and version 0 of XLA's foreign functions."
-            )
-        self._klujax, self._targets = klujax, targets
+        self._klujax = klujax
         rows, columns = jnp.asarray(pattern.rows), jnp.asarray(pattern.columns)
         try:
             self._symbolic = klujax.analyze(rows, columns, pattern.size)
         except jax.errors.JaxRuntimeError as error:
             raise SingularMatrix("The pattern of the iteration matrix is structurally singular.") from error
         self._pattern = rows, columns, jnp.asarray(self._symbolic.raw, dtype=jnp.uint64)
-        self._make_room()
+        self._allocate()
 
-    def _make_room(self) -> None:
+    @classmethod
+    def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer | None:
+        """For whatever is sparse."""
+        if why_not_native():
+            return None
+        return Offer(cls(pattern), f"{pattern.size} unknowns, {pattern.entries_a_row:.1f} entries a row")
+
+    def _allocate(self) -> None:
         """A lock, and what is known about factors that are not there yet."""
         python = ctypes.pythonapi
         lock = _allocate_lock()
         weakref.finalize(self, _free_lock, lock).atexit = False
         self._numeric: Any = None
-        self._number_and_usable = np.zeros(2, np.int64)
-        functions = map(_address, (python.PyThread_acquire_lock, python.PyThread_release_lock))
+        self._number_and_usable = np.zeros(len(FACTORS), np.int64)
         cpp = self._klujax.klujax_cpp
-        handlers = (cpp.refactor_f64, cpp.solve_with_numeric_f64, cpp.tsolve_with_numeric_f64)
-        layout = [
-            lock,
-            *functions,
-            self._number_and_usable.ctypes.data,
-            *(_in_capsule(h()) for h in handlers),
-        ]
+        layout = Layout(
+            lock=lock,
+            acquire=_address(python.PyThread_acquire_lock),
+            release=_address(python.PyThread_release_lock),
+            factors=self._number_and_usable.ctypes.data,
+            refactor=_in_capsule(cpp.refactor_f64()),
+            solve=_in_capsule(cpp.solve_with_numeric_f64()),
+            solve_transposed=_in_capsule(cpp.tsolve_with_numeric_f64()),
+        )
         self.tables = *self._pattern, jnp.asarray(np.array(layout, np.int64))
 
     def twin(self) -> KLUSolver:
         other = copy(self)
-        other._make_room()
+        other._allocate()
         return other
 
     def prepare(self, values: jax.Array) -> Factors:
-        from .klu_kernels import NUMBER, USABLE
-
         rows, columns, _, _ = self.tables
         try:
             # The old factors are freed when the last reference goes.
@@ -89,42 +96,49 @@ class KLUSolver:
         # JAX raises the one or the other, depending on whether the call has returned before it fails.
         except (jax.errors.JaxRuntimeError, ValueError) as error:
             raise SingularMatrix("The iteration matrix is singular.") from error
-        self._number_and_usable[USABLE] = 1
-        self._number_and_usable[NUMBER] += 1
-        number = jnp.asarray(self._number_and_usable[NUMBER], jnp.int64)
+        self._number_and_usable[FACTORS.usable] = 1
+        self._number_and_usable[FACTORS.number] += 1
+        number = jnp.asarray(self._number_and_usable[FACTORS.number], jnp.int64)
         return Factors(jnp.asarray(self._numeric.as_list(), dtype=jnp.uint64), number)
 
     def factor(self, tables: Any, values: jax.Array, old: Factors) -> Factors:
         rows, columns, symbolic, layout = tables
-        shapes = jax.ShapeDtypeStruct((1,), jnp.uint64), jax.ShapeDtypeStruct((), jnp.int64)
-        call = jax.ffi.ffi_call(self._targets[0], shapes)
-        # The number says that the solves with the old factors come before.
-        return Factors(*call(rows, columns, values[None], symbolic, old.handle, layout, old.number))
+        made = {
+            "new_handle": jax.ShapeDtypeStruct((1,), jnp.uint64),
+            "new_number": jax.ShapeDtypeStruct((), jnp.int64),
+        }
+        found = call(
+            FACTOR, made, rows=rows, columns=columns, values=values[None], symbolic=symbolic,
+            handle=old.handle, layout=layout, number=old.number,
+        )  # fmt: skip
+        return Factors(found["new_handle"], found["new_number"])
 
     def solve(self, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
-        return self._call(self._targets[1], tables, factors, b)
+        return self._call(SOLVE, tables, factors, b)
 
     def solve_transposed(self, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
-        return self._call(self._targets[2], tables, factors, b)
+        return self._call(SOLVE_TRANSPOSED, tables, factors, b)
 
-    def _call(self, target: str, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
+    def _call(self, function: Call, tables: Any, factors: Factors, b: jax.Array) -> jax.Array:
         _, _, symbolic, layout = tables
-        call = jax.ffi.ffi_call(target, jax.ShapeDtypeStruct(b.shape, b.dtype))
-        return call(symbolic, factors.handle, b, factors.number, layout)
+        return call(
+            function, {"x": jax.ShapeDtypeStruct(b.shape, b.dtype)}, symbolic=symbolic,
+            handle=factors.handle, b=b, number=factors.number, layout=layout,
+        )["x"]  # fmt: skip
 
     def release(self) -> None:
         self._numeric = None
 
 
-@cache
-def native_functions() -> tuple[str, ...] | None:
-    """Names under which XLA knows the native functions; None where it does not take them."""
-    try:
-        from .. import xla_calls
-        from .klu_kernels import HANDLERS
-    except (ImportError, RuntimeError):  # no numba for this Python, or no place for what it compiles
-        return None
-    return None if xla_calls.register(HANDLERS) else tuple(HANDLERS)
+def why_not_native() -> str:
+    """Why there are no native functions around klujax here; empty if there are."""
+    return why_not(_handlers)
+
+
+def _handlers() -> Handlers:
+    from .klu_kernels import HANDLERS
+
+    return HANDLERS
 
 
 def _allocate_lock() -> int:

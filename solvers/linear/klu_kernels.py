@@ -10,7 +10,7 @@ pivots.
 
 Functions of klujax and of Python's locks are called by their addresses, which come with the arguments: what
 numba keeps on disk is for all processes. klujax is given the same frame, with the number of arguments and
-results that it expects; what is for us comes behind them.
+results that it expects (`klu_calls`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from llvmlite import ir
 from numba import carray, cfunc, njit, types
 from numba.extending import intrinsic
 
-from .. import xla_calls
-from ..xla_calls import (
-    FRAME_WORDS,
+from ..xla import calls, structures
+from ..xla.calls import (
     HANDLER,
     argument_address,
     asked_for_version,
@@ -33,29 +32,24 @@ from ..xla_calls import (
     result_address,
     words,
 )
+from ..xla.structures import API, ERROR_DESTRUCTION, FRAME, FRAME_WORDS, WORD
+from . import klu_calls
+from .klu_calls import FACTOR, FACTORS, KLUJAX_FACTOR, KLUJAX_SOLVE, LAYOUT, SOLVE, SOLVE_TRANSPOSED
 
-LAYOUT = 7
-LOCK, ACQUIRE, RELEASE, FACTORS, REFACTOR, SOLVE, SOLVE_TRANSPOSED = range(LAYOUT)
-"""Words of the layout: addresses of the lock and of the functions that take and free it; of two words about
-the factors; of the functions of klujax."""
-
-NUMBER, USABLE, FACTORS_WORDS = 0, 1, 2
-"""Words about the factors: how many factorizations there were, and whether the last one has succeeded."""
-
-_API, _ARGUMENT_COUNT, _RESULT_COUNT = 2, 7, 12
-_DESTROY_ERROR, _DESTRUCTION = 8, 3
-"""Word of XLA's functions that frees an error; words of what it is called with."""
-_WORD = np.dtype(np.int64).itemsize
+# Places of arrays by name: numba wants them as constants.
+_TO_FACTOR, _FACTORED = FACTOR.arguments, FACTOR.results
+_TO_SOLVE, _SOLVED = SOLVE.arguments, SOLVE.results
+_WORDS, _FACTORS_WORDS = len(LAYOUT), len(FACTORS)
 _WAIT = 1
 
 
-def _called(typing_context: Any, address: Any, what: Any, number: Any) -> Any:
+def _called(typing_context: Any, address: Any, argument: Any, number: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, what, number = arguments
+        address, argument, number = arguments
         word, byte_pointer = ir.IntType(64), ir.IntType(8).as_pointer()
         kind = ir.FunctionType(word, [byte_pointer, ir.IntType(32)])
         function = builder.inttoptr(address, kind.as_pointer())
-        return builder.call(function, [what, builder.trunc(number, ir.IntType(32))])
+        return builder.call(function, [argument, builder.trunc(number, ir.IntType(32))])
 
     return types.int64(types.int64, types.voidptr, types.int64), generate
 
@@ -79,55 +73,56 @@ address_of: Any = intrinsic(_address)
 
 
 @njit
-def _call_klujax(frame: Any, handler: int, arguments: int, results: int) -> int:
+def _call_klujax(frame: Any, handler: int, counts: tuple[int, int]) -> int:
     """The error, or zero. The frame belongs to this call alone."""
-    ours = frame[_ARGUMENT_COUNT], frame[_RESULT_COUNT]
-    frame[_ARGUMENT_COUNT], frame[_RESULT_COUNT] = arguments, results
+    ours = frame[FRAME.argument_count], frame[FRAME.result_count]
+    frame[FRAME.argument_count], frame[FRAME.result_count] = counts
     error = call(handler, pointer(address_of(frame)), 0)
-    frame[_ARGUMENT_COUNT], frame[_RESULT_COUNT] = ours
+    frame[FRAME.argument_count], frame[FRAME.result_count] = ours
     return error
 
 
 @njit
 def _free(frame: Any, error: int) -> None:
-    destruction = np.zeros(_DESTRUCTION, np.int64)
-    destruction[0], destruction[_DESTRUCTION - 1] = _DESTRUCTION * _WORD, error
-    call(words(frame[_API], _DESTROY_ERROR + 1)[_DESTROY_ERROR], pointer(address_of(destruction)), 0)
+    destruction = np.zeros(len(ERROR_DESTRUCTION), np.int64)
+    destruction[ERROR_DESTRUCTION.size] = len(ERROR_DESTRUCTION) * WORD
+    destruction[ERROR_DESTRUCTION.error] = error
+    call(words(frame[FRAME.api], len(API))[API.destroy_error], pointer(address_of(destruction)), 0)
 
 
 @njit
 def _refactor(frame: Any) -> None:
-    """Arguments: rows, columns, values, symbolic analysis, handle; layout. Results: handle; number."""
-    layout = words(argument_address(frame, 5), LAYOUT)
-    factors = words(layout[FACTORS], FACTORS_WORDS)
-    call(layout[ACQUIRE], pointer(layout[LOCK]), _WAIT)
-    error = _call_klujax(frame, layout[REFACTOR], 5, 1)
-    factors[NUMBER] += 1
-    factors[USABLE] = error == 0
-    call(layout[RELEASE], pointer(layout[LOCK]), 0)
+    layout = words(argument_address(frame, _TO_FACTOR.layout), _WORDS)
+    factors = words(layout[LAYOUT.factors], _FACTORS_WORDS)
+    call(layout[LAYOUT.acquire], pointer(layout[LAYOUT.lock]), _WAIT)
+    error = _call_klujax(frame, layout[LAYOUT.refactor], KLUJAX_FACTOR)
+    factors[FACTORS.number] += 1
+    factors[FACTORS.usable] = error == 0
+    call(layout[LAYOUT.release], pointer(layout[LAYOUT.lock]), 0)
     if error != 0:
         _free(frame, error)
-        words(result_address(frame, 0), 1)[0] = words(argument_address(frame, 4), 1)[0]
-    words(result_address(frame, 1), 1)[0] = factors[NUMBER]
+        old_handle = words(argument_address(frame, _TO_FACTOR.handle), 1)[0]
+        words(result_address(frame, _FACTORED.new_handle), 1)[0] = old_handle
+    words(result_address(frame, _FACTORED.new_number), 1)[0] = factors[FACTORS.number]
 
 
 @njit
 def _solve(frame: Any, target: int) -> int:
-    """Arguments: symbolic analysis, handle, right-hand side; number, layout. Result: the solution."""
-    layout = words(argument_address(frame, 4), LAYOUT)
-    factors, x = words(layout[FACTORS], FACTORS_WORDS), result(frame, 0)
-    if factors[USABLE] == 0 or factors[NUMBER] != words(argument_address(frame, 3), 1)[0]:
+    layout = words(argument_address(frame, _TO_SOLVE.layout), _WORDS)
+    factors, x = words(layout[LAYOUT.factors], _FACTORS_WORDS), result(frame, _SOLVED.x)
+    number = words(argument_address(frame, _TO_SOLVE.number), 1)[0]
+    if factors[FACTORS.usable] == 0 or factors[FACTORS.number] != number:
         for i in range(len(x)):
             x[i] = np.nan
         return 0
-    call(layout[ACQUIRE], pointer(layout[LOCK]), _WAIT)
-    error = _call_klujax(frame, layout[target], 3, 1)
-    call(layout[RELEASE], pointer(layout[LOCK]), 0)
+    call(layout[LAYOUT.acquire], pointer(layout[LAYOUT.lock]), _WAIT)
+    error = _call_klujax(frame, layout[target], KLUJAX_SOLVE)
+    call(layout[LAYOUT.release], pointer(layout[LAYOUT.lock]), 0)
     return error
 
 
 def _handlers(source: int) -> dict[str, Any]:
-    """What XLA calls. The fingerprint of the other file is part of each function for numba's cache."""
+    """What XLA calls. The fingerprint of the other files is part of each function for numba's cache."""
 
     @cfunc(HANDLER, cache=True)
     def factor_handler(frame_pointer: Any) -> int:
@@ -141,20 +136,21 @@ def _handlers(source: int) -> dict[str, Any]:
         frame = carray(frame_pointer, FRAME_WORDS)
         if asked_for_version(frame) or source == 0:
             return 0
-        return _solve(frame, SOLVE)
+        return _solve(frame, LAYOUT.solve)
 
     @cfunc(HANDLER, cache=True)
     def solve_transposed_handler(frame_pointer: Any) -> int:
         frame = carray(frame_pointer, FRAME_WORDS)
         if asked_for_version(frame) or source == 0:
             return 0
-        return _solve(frame, SOLVE_TRANSPOSED)
+        return _solve(frame, LAYOUT.solve_transposed)
 
     return {
-        "modia_py_klu_factor": factor_handler,
-        "modia_py_klu_solve": solve_handler,
-        "modia_py_klu_solve_transposed": solve_transposed_handler,
+        FACTOR.target: factor_handler,
+        SOLVE.target: solve_handler,
+        SOLVE_TRANSPOSED.target: solve_transposed_handler,
     }
 
 
-HANDLERS = _handlers(xla_calls.source_of(__file__, xla_calls.__file__))
+_OTHERS = (calls, structures, klu_calls)
+HANDLERS = _handlers(calls.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))

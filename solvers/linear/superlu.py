@@ -1,6 +1,6 @@
 """Sparse LU by SuperLU, from scipy: the fallback that is always there, with partial pivoting every time.
 
-Rows are scaled to about one, by powers of two: see `linear_dense`.
+Rows are scaled to about one, by powers of two: see `dense`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,19 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
-from .contract import SingularMatrix
-from .host import HostSolver, Room
+from ..matrix.jacobian import Pattern
+from .contract import Offer, SingularMatrix
+from .host import FactorStore, HostSolver
 
 
 class SuperLUSolver(HostSolver):
     name = "superlu"
 
-    def factorize(self, matrix: sparse.csc_matrix, room: Room) -> Any:
+    @classmethod
+    def offer(cls, pattern: Pattern, values: np.ndarray | None) -> Offer:
+        return Offer(cls(pattern), f"{pattern.size} unknowns, and no other sparse solver is there")
+
+    def factorize(self, matrix: sparse.csc_matrix, store: FactorStore) -> Any:
         largest = np.zeros(matrix.shape[0])
         np.maximum.at(largest, matrix.indices, np.abs(matrix.data))
         scale = np.ldexp(1.0, -np.frexp(largest)[1])

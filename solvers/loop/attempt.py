@@ -31,7 +31,7 @@ def prepare(context: Context, state: State) -> tuple[State, Any]:
     return state, ()
 
 
-def attempt(context: Context, state: State, workspace: Any) -> tuple[State, Any]:
+def attempt(context: Context, state: State, vectors: Any) -> tuple[State, Any]:
     """One attempt at a step of size h from t."""
     now, limits = state.control, context.settings.step_limits
     t_new = jnp.where(now.h >= limits.t_end - now.t, limits.t_end, now.t + now.h)
@@ -65,7 +65,7 @@ def attempt(context: Context, state: State, workspace: Any) -> tuple[State, Any]
         restart=decision.restart,
         **rounding_numbers(matrix.rounding),
         **counts,
-    ), workspace
+    ), vectors
 
 
 def _outcome(t_new: jax.Array, matrix: Matrix, made: Step) -> Outcome:

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from ..compile_options import LONG, fast_jit
-from ..linear.choice import ChosenSolver, choose_solver, may_be_symmetric
-from ..linear.contract import NEEDS_PIVOTS
+from ..linear.choice import choose_solver, may_be_symmetric
+from ..linear.contract import NEEDS_PIVOTS, Offer
 from ..matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
 from ..method.context import Context, Method, Tables
 from ..method.formula import formula_of
@@ -40,7 +40,7 @@ class CompiledProblem:
 
     problem: Problem
     pattern: Pattern
-    chosen: ChosenSolver
+    chosen: Offer
     method: Method
     tables: Tables
     loop: str

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..lanes import each
 from ..method.state import State
 from ..problem import Problem
 from ..status import Status
@@ -55,10 +56,10 @@ def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State
     parts, before, now = jnp.arange(PLACES + 1) / PLACES, old.number("t"), state.number("t")
     times = jnp.where(parts == 1.0, now, before + parts * (now - before))
 
-    def look(t: jax.Array) -> jax.Array:
+    def sides_then(t: jax.Array) -> jax.Array:
         return sides_at(problem, t, *evaluate(state, t), p)
 
-    later = jax.lax.map(look, times[1:]) if problem.one_by_one else jax.vmap(look)(times[1:])
+    later = each(sides_then, times[1:], problem.one_by_one)
     sides = jnp.concatenate([old.sides[None], later])
     crossed = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
     place = jnp.argmax(crossed)

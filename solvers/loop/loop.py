@@ -42,7 +42,7 @@ def run_chunk(
     # Rows for which there was no room before: of the step that was made last, only the next one is known.
     last_step = state.number("h") / GROW_AT_MOST
     state, buffer = write_output(state, buffer, always, jnp.zeros((), bool), last_step)
-    state, workspace = loop.prepare(context, state)
+    state, vectors = loop.prepare(context, state)
 
     def going(carry: tuple[State, Any, Buffer]) -> jax.Array:
         state, _, buffer = carry
@@ -50,13 +50,13 @@ def run_chunk(
         return running & ~buffer.full
 
     def body(carry: tuple[State, Any, Buffer]) -> tuple[State, Any, Buffer]:
-        old, workspace, buffer = carry
-        state, workspace = loop.attempt(context, old, workspace)
+        old, vectors, buffer = carry
+        state, vectors = loop.attempt(context, old, vectors)
         state = watch(context.problem, context.p, old, state)
         moved = state.number("reached") > old.number("reached")
         distance = state.number("t") - old.number("t")
         state, buffer = write_output(state, buffer, always, moved, distance)
-        return state, workspace, buffer
+        return state, vectors, buffer
 
-    state, _, buffer = jax.lax.while_loop(going, body, (state, workspace, buffer))
+    state, _, buffer = jax.lax.while_loop(going, body, (state, vectors, buffer))
     return state, buffer

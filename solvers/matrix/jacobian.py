@@ -26,6 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..lanes import each
 from ..problem import Problem, kinds
 
 DIRECTIONS_AT_ONCE_BYTES = 64e6
@@ -54,6 +55,10 @@ class Pattern:
     @property
     def entries(self) -> int:
         return len(self.rows)
+
+    @property
+    def entries_a_row(self) -> float:
+        return self.entries / self.size
 
     @property
     def directions(self) -> int:
@@ -145,6 +150,29 @@ def matrix_product(
     return jnp.where(fd_rows(problem), product, product / c)
 
 
+def value_and_rate(
+    problem: Problem, t: jax.Array, x: jax.Array, xdot: jax.Array, p: Any
+) -> tuple[jax.Array, jax.Array]:
+    """The residual, and its derivative by time along (x, xdot): that of fc is what hidden constraints say
+    of xdot."""
+    return jax.jvp(lambda t, x: problem.residual(t, x, xdot, p), (t, x), (jnp.ones_like(t), xdot))
+
+
+def products_by_colour(
+    product: Callable[[jax.Array], jax.Array], colours: jax.Array, directions: int, at_once: int | None
+) -> jax.Array:
+    """Products of a matrix with the sum of the columns of each colour: the compressed Jacobian. So many at
+    once; None: all."""
+
+    def along(colour: jax.Array) -> jax.Array:
+        return product(jnp.where(colours == colour, 1.0, 0.0))
+
+    numbers = jnp.arange(directions)
+    if at_once is None or at_once == 1:
+        return each(along, numbers, at_once == 1)
+    return jax.lax.map(along, numbers, batch_size=at_once)
+
+
 class Probe(NamedTuple):
     """A vector w of ones and minus ones, and M w."""
 
@@ -182,22 +210,17 @@ def matrix_and_probe(
     derivative would have to be compiled and evaluated.
     """
 
-    at_once = max(1, int(DIRECTIONS_AT_ONCE_BYTES / (8 * problem.size)))
-    colours = jnp.arange(directions)
+    fit = max(1, int(DIRECTIONS_AT_ONCE_BYTES / (8 * problem.size)))
+    at_once = 1 if problem.one_by_one else None if directions <= fit else fit
 
     def all_products(x: jax.Array) -> jax.Array:
-        def along(colour: jax.Array) -> jax.Array:
-            z = jnp.where(gather.colours == colour, 1.0, 0.0)
+        def product(z: jax.Array) -> jax.Array:
             return matrix_product(problem, t, x, xdot, p, c, z)
 
-        if problem.one_by_one:
-            return jax.lax.map(along, colours)
-        if directions <= at_once:
-            return jax.vmap(along)(colours)
-        return jax.lax.map(along, colours, batch_size=at_once)
+        return products_by_colour(product, gather.colours, directions, at_once)
 
     products = _finite_products(all_products, x, directions)
-    signs = 1.0 - 2.0 * (colours % 2)
+    signs = 1.0 - 2.0 * (jnp.arange(directions) % 2)
     probe = Probe(1.0 - 2.0 * (gather.colours % 2), signs @ products)
     return products.ravel()[gather.positions], probe
 

@@ -95,7 +95,7 @@ def new_matrix(
 
     error = jax.lax.cond(error <= GOOD_ENOUGH, lambda: error, ask_again)
 
-    def look() -> Rounding:
+    def new_level() -> Rounding:
         new = rounding_level(
             method.problem, method.solver, tables.solver, factors, tables.gather, values,
             at.x, at.xdot, c, attempts,
@@ -104,5 +104,5 @@ def new_matrix(
 
     usable = finite & (error <= GOOD_ENOUGH)
     # What is not usable says nothing about rounding; and to know it comes before all other solves.
-    rounding = jax.lax.cond(usable & ~is_far_away(former, c), look, lambda: not_looked(former))
+    rounding = jax.lax.cond(usable & ~is_far_away(former, c), new_level, lambda: not_looked(former))
     return NewMatrix(factors, rounding, usable, finite)

@@ -50,8 +50,7 @@ def replay(
 ) -> tuple[jax.Array, jax.Array]:
     """x and xdot at the wanted times; zero where no step has come to. Differentiable forward, and backward
     if `record.count` is a number of Python."""
-    count = record.count  # before it becomes an array: only a loop of known length goes backward
-    record = jax.lax.stop_gradient(record)
+    record = jax.lax.stop_gradient(record._replace(count=0))._replace(count=record.count)
     times, t0 = jax.lax.stop_gradient(times), jax.lax.stop_gradient(t0)
     at_start = (times == t0)[:, None]
     rows = jnp.where(at_start, x0, 0.0), jnp.where(at_start, xdot0, 0.0)
@@ -73,7 +72,7 @@ def replay(
         return table, xdot, t_new, h_new, rows
 
     first = table, xdot0, jnp.asarray(t0, float), record.h[0], rows
-    return jax.lax.fori_loop(0, count, body, first)[-1]
+    return jax.lax.fori_loop(0, record.count, body, first)[-1]
 
 
 def replay_step(

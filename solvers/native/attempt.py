@@ -8,7 +8,6 @@ a CPU; `loop.attempt` is the same method for any device.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import jax
@@ -24,32 +23,26 @@ from ..method.projection import onto_constraints
 from ..method.rounding import Rounding
 from ..method.state import State, rounding_numbers
 from ..method.table import in_place_if, start_again
-from .calls import BEGIN, FINISH, ITERATE, WEIGH, Call
+from ..xla.call import call
+from ..xla.register import Handlers
+from ..xla.register import why_not as xla_why_not
+from .calls import FINISH, ITERATE, PREDICT, WEIGH
 
 
-@cache
-def is_available() -> bool:
-    """Whether there are native functions, and XLA takes them."""
-    return not why_not()
-
-
-@cache
 def why_not() -> str:
-    """Why there are none; empty if there are."""
-    if jax.default_backend() != "cpu":
-        return f"they are for CPUs, and JAX runs on {jax.default_backend()}"
-    try:
-        from .. import xla_calls
-        from .handlers import HANDLERS
-    except ImportError as error:
-        return f"numba is not there ({error})"
-    except RuntimeError as error:  # no place for what numba compiles
-        return str(error)
-    return xla_calls.register(HANDLERS)
+    """Why there are no native functions here, or XLA does not take them; empty if all is well."""
+    return xla_why_not(_handlers)
 
 
-class Workspace(NamedTuple):
-    """What native code carries from attempt to attempt, besides the state."""
+def _handlers() -> Handlers:
+    from .handlers import HANDLERS
+
+    return HANDLERS
+
+
+class AttemptVectors(NamedTuple):
+    """What native code carries from attempt to attempt, besides the state: the prediction, and the
+    correction."""
 
     x: jax.Array
     """Where the residual is to be evaluated,"""
@@ -59,45 +52,34 @@ class Workspace(NamedTuple):
     d: jax.Array
 
 
-def prepare(context: Context, state: State) -> tuple[State, Workspace]:
+def prepare(context: Context, state: State) -> tuple[State, AttemptVectors]:
     """Predict, for the first attempt."""
     vector, settings = jnp.zeros_like(state.xdot), context.settings
-    found = _call(
-        BEGIN, table=state.table, atol=settings.atol, tightness=settings.tightness, limits=settings.limits,
-        x=vector, slope=vector, weights=vector, numbers=state.numbers,
+    found = call(
+        PREDICT, table=state.table, atol=settings.atol, tightness=settings.tightness,
+        limits=settings.limits, x=vector, slope=vector, weights=vector, numbers=state.numbers,
     )  # fmt: skip
     return (
         state._replace(numbers=found["numbers"]),
-        Workspace(found["x"], found["slope"], found["weights"], vector),
+        AttemptVectors(found["x"], found["slope"], found["weights"], vector),
     )
 
 
-def attempt(context: Context, state: State, workspace: Workspace) -> tuple[State, Workspace]:
+def attempt(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
     """One attempt at a step."""
-    state = _renew_matrix(context, state, workspace)
-    state, workspace = _weigh(context, state, workspace)
-    state, workspace = _correct(context, state, workspace)
-    state, workspace = _finish(context, state, workspace)
-    return _start_again(context, state, workspace)
+    state = _renew_matrix(context, state, vectors)
+    state, vectors = _weigh(context, state, vectors)
+    state, vectors = _correct(context, state, vectors)
+    state, vectors = _finish(context, state, vectors)
+    return _start_again(context, state, vectors)
 
 
-def _call(call: Call, **arrays: jax.Array) -> dict[str, jax.Array]:
-    """A native function: arrays that it changes are worked on in place. What they are afterwards, by
-    name."""
-    changed = [arrays[name] for name in call.changed]
-    shapes = [jax.ShapeDtypeStruct(array.shape, array.dtype) for array in changed]
-    given = [arrays[name] for name in call.given]
-    aliases = {len(given) + k: k for k in range(len(changed))}
-    found = jax.ffi.ffi_call(call.target, shapes, input_output_aliases=aliases)(*given, *changed)
-    return dict(zip(call.changed, found, strict=True))
-
-
-def _renew_matrix(context: Context, state: State, workspace: Workspace) -> State:
+def _renew_matrix(context: Context, state: State, vectors: AttemptVectors) -> State:
     def renew(old: tuple[Any, Rounding, jax.Array]) -> tuple[Any, Rounding, jax.Array]:
         factors, rounding, numbers = old
         c = numbers[AT.c]
         new = new_matrix(
-            context, numbers[AT.t_new], Prediction(workspace.x, workspace.slope), c, factors, rounding,
+            context, numbers[AT.t_new], Prediction(vectors.x, vectors.slope), c, factors, rounding,
             numbers[AT.matrix_c], numbers[AT.attempts],
         )  # fmt: skip
         known = {
@@ -118,12 +100,12 @@ def _renew_matrix(context: Context, state: State, workspace: Workspace) -> State
     return state.with_rounding(rounding)._replace(factors=factors, numbers=numbers)
 
 
-def _weigh(context: Context, state: State, workspace: Workspace) -> tuple[State, Workspace]:
+def _weigh(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
     settings = context.settings
 
     def weigh(old: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         weights, numbers = old
-        found = _call(
+        found = call(
             WEIGH, table=state.table, atol=settings.atol, tightness=settings.tightness,
             of_constraints=state.of_constraints, of_slopes=state.of_slopes, limits=settings.limits,
             weights=weights, numbers=numbers,
@@ -131,20 +113,20 @@ def _weigh(context: Context, state: State, workspace: Workspace) -> tuple[State,
         return found["weights"], found["numbers"]
 
     matters = state.number("rounding_matters") != 0
-    weights, numbers = in_place_if(matters, weigh, (workspace.weights, state.numbers))
-    return state._replace(numbers=numbers), workspace._replace(weights=weights)
+    weights, numbers = in_place_if(matters, weigh, (vectors.weights, state.numbers))
+    return state._replace(numbers=numbers), vectors._replace(weights=weights)
 
 
-def _correct(context: Context, state: State, workspace: Workspace) -> tuple[State, Workspace]:
+def _correct(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
     settings, is_fd = context.settings, fd_rows(context.problem)
 
     def iterate(old: dict[str, jax.Array]) -> dict[str, jax.Array]:
         numbers = old["numbers"]
         c = numbers[AT.c]
         residual = context.problem.residual(numbers[AT.t_new], old["x"], old["slope"], context.p)
-        return _call(
+        return call(
             ITERATE, delta=context.solve(state.factors, jnp.where(is_fd, -c * residual, -residual)),
-            limits=settings.limits, weights=workspace.weights, tightness=settings.tightness,
+            limits=settings.limits, weights=vectors.weights, tightness=settings.tightness,
             slope_places=context.tables.slope_places, slope_atol=settings.slope_atol,
             of_constraints=state.of_constraints, of_slopes=state.of_slopes, **old,
         )  # fmt: skip
@@ -152,37 +134,37 @@ def _correct(context: Context, state: State, workspace: Workspace) -> tuple[Stat
     def unfinished(now: dict[str, jax.Array]) -> jax.Array:
         return now["numbers"][AT.iterating] != 0
 
-    first = {"d": workspace.d, "x": workspace.x, "slope": workspace.slope, "numbers": state.numbers}
+    first = {"d": vectors.d, "x": vectors.x, "slope": vectors.slope, "numbers": state.numbers}
     found = jax.lax.while_loop(unfinished, iterate, first)
     numbers = found.pop("numbers")
-    return state._replace(numbers=numbers), workspace._replace(**found)
+    return state._replace(numbers=numbers), vectors._replace(**found)
 
 
-def _finish(context: Context, state: State, workspace: Workspace) -> tuple[State, Workspace]:
+def _finish(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
     settings = context.settings
-    found = _call(
-        FINISH, d=workspace.d, limits=settings.limits, atol=settings.atol, tightness=settings.tightness,
-        table=state.table, weights=workspace.weights, x=workspace.x, slope=workspace.slope,
+    found = call(
+        FINISH, d=vectors.d, limits=settings.limits, atol=settings.atol, tightness=settings.tightness,
+        table=state.table, weights=vectors.weights, x=vectors.x, slope=vectors.slope,
         xdot=state.xdot, numbers=state.numbers,
     )  # fmt: skip
     of_state = {name: found.pop(name) for name in ("table", "xdot", "numbers")}
-    return state._replace(**of_state), workspace._replace(**found)
+    return state._replace(**of_state), vectors._replace(**found)
 
 
-def _start_again(context: Context, state: State, workspace: Workspace) -> tuple[State, Workspace]:
+def _start_again(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
     """After too many failures x is projected onto the constraints, and the past forgotten."""
 
-    def forget(old: tuple[State, Workspace]) -> tuple[State, Workspace]:
-        state, workspace = old
+    def forget(old: tuple[State, AttemptVectors]) -> tuple[State, AttemptVectors]:
+        state, vectors = old
 
         def project(x: jax.Array) -> jax.Array:
             return onto_constraints(
                 context, state.number("t"), x, state.xdot, state.number("matrix_c"), state.factors,
-                workspace.weights,
+                vectors.weights,
             )  # fmt: skip
 
         yes = jnp.ones((), bool)
         table = start_again(state.table, state.number("h"), state.xdot, yes, project)
         return prepare(context, state._replace(table=table))
 
-    return in_place_if(state.number("restart") != 0, forget, (state, workspace))
+    return in_place_if(state.number("restart") != 0, forget, (state, vectors))

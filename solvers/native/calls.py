@@ -6,33 +6,10 @@ names.
 
 from __future__ import annotations
 
-from collections import namedtuple
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from ..xla.structures import Call
 
-
-@dataclass(frozen=True)
-class Call:
-    """A function with arrays that it reads, and others that it changes in place."""
-
-    target: str
-    given: tuple[str, ...]
-    changed: tuple[str, ...]
-
-    @cached_property
-    def arguments(self) -> Any:
-        """Places of the arrays that are given, by name."""
-        return namedtuple("Arguments", self.given)(*range(len(self.given)))
-
-    @cached_property
-    def results(self) -> Any:
-        """Places of the arrays that are changed, by name."""
-        return namedtuple("Results", self.changed)(*range(len(self.changed)))
-
-
-BEGIN = Call(
-    "modia_py_begin",
+PREDICT = Call(
+    "modia_py_predict",
     given=("table", "atol", "tightness", "limits"),
     changed=("x", "slope", "weights", "numbers"),
 )

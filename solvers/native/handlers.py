@@ -10,10 +10,11 @@ from typing import Any
 
 from numba import carray, cfunc
 
-from .. import status, xla_calls
+from .. import status
 from ..method import coefficients, controller, numbers, rounding
-from ..xla_calls import (
-    FRAME_WORDS,
+from ..xla import calls as xla_calls
+from ..xla import structures
+from ..xla.calls import (
     HANDLER,
     argument,
     argument_matrix,
@@ -22,11 +23,12 @@ from ..xla_calls import (
     result,
     result_matrix,
 )
+from ..xla.structures import FRAME_WORDS
 from . import calls, kernels
-from .kernels import begin, finish, iterate, weigh
+from .kernels import finish, iterate, predict, weigh
 
 # Places of arrays by name: numba wants them as constants.
-_BEGIN, _BEGIN_RESULTS = calls.BEGIN.arguments, calls.BEGIN.results
+_PREDICT, _PREDICT_RESULTS = calls.PREDICT.arguments, calls.PREDICT.results
 _WEIGH, _WEIGH_RESULTS = calls.WEIGH.arguments, calls.WEIGH.results
 _ITERATE, _ITERATE_RESULTS = calls.ITERATE.arguments, calls.ITERATE.results
 _FINISH, _FINISH_RESULTS = calls.FINISH.arguments, calls.FINISH.results
@@ -36,10 +38,10 @@ def _handlers(source: int) -> dict[str, Any]:
     """What XLA calls. The fingerprint of the other files is part of each function for numba's cache."""
 
     @cfunc(HANDLER, cache=True)
-    def begin_handler(frame_pointer: Any) -> int:
-        frame, given, changed = carray(frame_pointer, FRAME_WORDS), _BEGIN, _BEGIN_RESULTS
+    def predict_handler(frame_pointer: Any) -> int:
+        frame, given, changed = carray(frame_pointer, FRAME_WORDS), _PREDICT, _PREDICT_RESULTS
         if not asked_for_version(frame) and source != 0:
-            begin(
+            predict(
                 argument_matrix(frame, given.table), argument(frame, given.atol),
                 argument(frame, given.tightness), result(frame, changed.numbers),
                 argument(frame, given.limits), result(frame, changed.x), result(frame, changed.slope),
@@ -85,14 +87,14 @@ def _handlers(source: int) -> dict[str, Any]:
         return 0
 
     return {
-        calls.BEGIN.target: begin_handler,
+        calls.PREDICT.target: predict_handler,
         calls.WEIGH.target: weigh_handler,
         calls.ITERATE.target: iterate_handler,
         calls.FINISH.target: finish_handler,
     }
 
 
-_OTHERS = (xla_calls, calls, kernels, numbers, controller, coefficients, rounding, status)
+_OTHERS = (xla_calls, structures, calls, kernels, numbers, controller, coefficients, rounding, status)
 """Whose functions or constants become part of what is compiled."""
 
 HANDLERS = _handlers(xla_calls.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))

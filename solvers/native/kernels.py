@@ -1,6 +1,6 @@
 """Passes over the long vectors of a step, compiled by numba, and called by XLA through `handlers`.
 
-    begin     predict, and 1 / tolerance
+    predict   for the first attempt, with 1 / tolerance
     weigh     1 / tolerance where rounding comes near it
     iterate   add a change to the correction, measure it, judge it
     finish    the error test and what follows from it; move the table; predict again
@@ -50,10 +50,10 @@ _is_needed = _native.matrix_is_needed
 
 
 @_compiled
-def _part(begin: int, n: int) -> slice:
+def _part(start: int, n: int) -> slice:
     """A block of a vector of length n. (Loops go over views of a block, and begin at zero: numba has to see
     that no index is negative.)"""
-    return slice(begin, min(begin + BLOCK, n))
+    return slice(start, min(start + BLOCK, n))
 
 
 @_compiled
@@ -99,7 +99,7 @@ def _prepare(s: Any, limits: Any) -> None:
 
 
 @_compiled
-def _predict(
+def _predict_and_weigh(
     table: Any, order: int, h: float, rtol: float, atol: Any, tightness: Any, x: Any, slope: Any, w: Any
 ) -> None:
     coefficient, now, change = HARMONIC[1] / h, table[0], table[1]
@@ -162,8 +162,8 @@ def _neighbours(row: Any, next_row: Any, d: Any, w: Any) -> tuple[float, float]:
     """Sizes of D[k] and D[k+2] as they will be after the step, from D[k] and D[k+1] before it."""
     sizes = np.empty(BLOCK)
     below = above = np.int64(0)
-    for begin in range(0, len(d), BLOCK):
-        part = _part(begin, len(d))
+    for start in range(0, len(d), BLOCK):
+        part = _part(start, len(d))
         D, E, change, weights = row[part], next_row[part], d[part], w[part]
         for i in range(len(change)):
             sizes[i] = abs((D[i] + change[i]) * weights[i])
@@ -175,10 +175,11 @@ def _neighbours(row: Any, next_row: Any, d: Any, w: Any) -> tuple[float, float]:
 
 
 @_compiled
-def begin(table: Any, atol: Any, tightness: Any, s: Any, limits: Any, x: Any, slope: Any, w: Any) -> None:
+def predict(table: Any, atol: Any, tightness: Any, s: Any, limits: Any, x: Any, slope: Any, w: Any) -> None:
+    """What `finish` does at the end of an attempt, for the first one."""
     _prepare(s, limits)
     rows = _rows(table, slice(0, len(x)))
-    _predict(rows, int(s[AT.order]), s[AT.h], limits[LIMIT_AT.rtol], atol, tightness, x, slope, w)
+    _predict_and_weigh(rows, int(s[AT.order]), s[AT.h], limits[LIMIT_AT.rtol], atol, tightness, x, slope, w)
 
 
 @_compiled
@@ -247,8 +248,8 @@ def iterate(
     least = PART_IF_LARGE * limits[LIMIT_AT.is_large]
     sizes = np.empty(BLOCK)
     of_delta = of_d = np.int64(0)
-    for begin in range(0, n, BLOCK):
-        part = _part(begin, n)
+    for start in range(0, n, BLOCK):
+        part = _part(start, n)
         change, total, weights = delta[part], d[part], w[part]
         for i in range(len(change)):
             sizes[i] = abs(change[i] * weights[i])
@@ -341,8 +342,8 @@ def finish(
     accepted, rescaled = decision.accepted, decision.factor != 1.0
     new_order, h = int(s[AT.order]), s[AT.h]
     matrix = _rescaling(decision.factor, new_order) if rescaled else np.empty((0, 0))
-    for begin in range(0, n, BLOCK):
-        part = _part(begin, n)
+    for start in range(0, n, BLOCK):
+        part = _part(start, n)
         rows = _rows(table, part)
         if accepted:
             known, found_slope = xdot[part], slope[part]
@@ -352,7 +353,7 @@ def finish(
         if rescaled:
             _rescale(rows, matrix, new_order)
         rtol, some = limits[LIMIT_AT.rtol], tightness[part]
-        _predict(rows, new_order, h, rtol, atol[part], some, x[part], slope[part], w[part])
+        _predict_and_weigh(rows, new_order, h, rtol, atol[part], some, x[part], slope[part], w[part])
 
 
 @_compiled

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 
-from ..matrix.jacobian import fd_rows, pattern_of
+from ..matrix.jacobian import fd_rows, pattern_of, value_and_rate
 from ..problem import Problem
 from ..status import Status
 from .nonlinear import SparseSystem, cached_system, find_root
@@ -105,8 +105,7 @@ def slope_system(problem: Problem, t: float, x: Any, p: Any = None) -> SparseSys
 
 def _slope_equations(problem: Problem) -> Any:
     def equations(xdot: jax.Array, t: jax.Array, x: jax.Array, p: Any) -> jax.Array:
-        one = jnp.ones_like(t)
-        value, rate = jax.jvp(lambda t, x: problem.residual(t, x, xdot, p), (t, x), (one, xdot))
+        value, rate = value_and_rate(problem, t, x, xdot, p)
         return jnp.where(fd_rows(problem), value, rate)
 
     return equations

@@ -14,8 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..compile_options import quick_jit
-from ..linear.choice import choose_solver
-from ..linear.contract import SingularMatrix
+from ..linear.contract import LinearSolver, SingularMatrix
 from ..loop.workspaces import Workspace, Workspaces
 from ..matrix.jacobian import Pattern
 
@@ -25,17 +24,16 @@ MOST_NEW_PIVOTS = 8
 
 
 class ManySystems:
-    """Compiled once for a pattern."""
+    """Compiled once for a pattern, with a linear solver for it."""
 
-    def __init__(self, pattern: Pattern, linear_solver: str):
+    def __init__(self, pattern: Pattern, solver: LinearSolver):
         self.size, self.rows, self.columns = (
             pattern.size,
             np.asarray(pattern.rows),
             np.asarray(pattern.columns),
         )
         self.first = np.flatnonzero(np.diff(self.rows, prepend=-1))  # entry of each equation
-        self.solver = choose_solver(linear_solver, pattern).solver
-        self.is_dense, self.workspaces = self.solver.name == "dense", Workspaces(self.solver)
+        self.solver, self.is_dense, self.workspaces = solver, solver.name == "dense", Workspaces(solver)
         self._mapped = quick_jit(self._one_by_one, pattern.size)
 
     def solve(self, values: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -69,7 +67,7 @@ class ManySystems:
         return left <= SOLVED * size
 
     def _matrices(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scaled as by `linear_dense`: pivots are chosen as if the largest entry of each row were one."""
+        """Scaled as by `linear.dense`: pivots are chosen as if the largest entry of each row were one."""
         matrices = np.zeros((len(values), self.size, self.size))
         matrices[:, self.rows, self.columns] = values
         scale = np.ldexp(1.0, -np.frexp(np.abs(matrices).max(axis=2))[1])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sparse
 
+from .homotopy import follow_homotopy
 from .nearest_problem import HARD, IGNORED, Effort, NearestProblem
 
 MAX_ITERATIONS = 300
@@ -29,7 +30,7 @@ STAGNATES, STAGNATES_WITH_SOFT_ROWS = 0.5, 0.9
 PATIENCE = 20
 """So many iterations may pass until a residual has halved."""
 HOMOTOPY_STEPS, HOMOTOPY_ITERATIONS = 60, 10
-FIRST_HOMOTOPY_STEP, SHORTEST_HOMOTOPY_STEP = 0.1, 1e-4
+SHORTEST_HOMOTOPY_STEP = 1e-4
 MOST_HOMOTOPIES = 10
 """Parts that are tried again, one by one."""
 
@@ -66,20 +67,16 @@ def _count(iterations: int) -> str:
 def _follow(
     problem: NearestProblem, z: np.ndarray, g: np.ndarray, effort: Effort
 ) -> tuple[np.ndarray | None, float]:
-    """Follow g(z) = (1 - s) g from s = 0 to s = 1 in steps that adapt; and how far s came."""
-    s, step = 0.0, FIRST_HOMOTOPY_STEP
-    for _ in range(HOMOTOPY_STEPS):
-        ahead = min(1.0, s + step)
-        z_new, settled = newton(problem, z, (1.0 - ahead) * g, effort, HOMOTOPY_ITERATIONS)
-        if settled.all():
-            z, s, step = z_new, ahead, 2.0 * step
-            if s == 1.0:
-                return z, s
-        else:
-            step *= 0.25
-        if step < SHORTEST_HOMOTOPY_STEP or effort.left <= 0:
-            return None, s
-    return None, s
+    """Follow g(z) = (1 - s) g from s = 0 to s = 1, all parts together; and how far s came."""
+
+    def settle(z: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, bool]:
+        found, settled = newton(problem, z, target, effort, HOMOTOPY_ITERATIONS)
+        return found, bool(settled.all())
+
+    return follow_homotopy(
+        settle, z, g, steps=HOMOTOPY_STEPS, shortest=SHORTEST_HOMOTOPY_STEP,
+        may_go_on=lambda: effort.left > 0,
+    )  # fmt: skip
 
 
 @dataclass

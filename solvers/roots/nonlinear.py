@@ -28,9 +28,10 @@ from scipy.sparse.linalg import splu
 
 from ..compile_options import quick_jit
 from ..forks import use_jax
-from ..matrix.jacobian import colours_of
+from ..matrix.jacobian import colours_of, products_by_colour
 from ..problem import Problem, kinds
 from ..status import Status
+from .homotopy import follow_homotopy
 
 MAX_ITERATIONS = 300
 """Exponentials far from their solution come down by a factor of e in each iteration, and that is well."""
@@ -40,9 +41,10 @@ ROUNDING = 16 * float(np.finfo(float).eps)
 """Of a row, as a part of the sizes of its terms."""
 SATISFIED, AT_ROUNDING = 1e-8, 1e-11
 """What may be left of a row, as a part of its terms: if nothing moves any more; if nothing gets better."""
-HOMOTOPY_STEPS, HOMOTOPY_ITERATIONS = 100, 25
+HOMOTOPY_STEPS, HOMOTOPY_ITERATIONS, SHORTEST_HOMOTOPY_STEP = 100, 25, 1e-6
 """Limits of a homotopy: steps, and iterations of each, which begins near its solution."""
 REGULARIZATION = 1e-14
+DIRECTIONS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +80,10 @@ class SparseSystem:
         colours = jnp.asarray(self.colours)
 
         def compressed(colours: Any, x: Any, *leaves: Any) -> Any:
-            def along(colour: Any) -> Any:
-                return jax.jvp(lambda x: flat(x, *leaves), (x,), (jnp.where(colours == colour, 1.0, 0.0),))[
-                    1
-                ]
+            def product(z: Any) -> Any:
+                return jax.jvp(lambda x: flat(x, *leaves), (x,), (z,))[1]
 
-            return jax.lax.map(along, jnp.arange(directions), batch_size=16)
+            return products_by_colour(product, colours, directions, DIRECTIONS_AT_ONCE)
 
         self._value = quick_jit(flat, self.n)
         self._compressed = partial(quick_jit(compressed, self.n), colours)
@@ -160,10 +160,12 @@ def find_root(
     target = np.zeros(problem.size)
     x, reached = _newton(system, x0, target, free, nearest)
     if not reached:
-        followed = follow_homotopy(
+        followed, _ = follow_homotopy(
             lambda x, target: _newton(system, x, target, free, nearest, HOMOTOPY_ITERATIONS),
             x0,
             system.value(x0),
+            steps=HOMOTOPY_STEPS,
+            shortest=SHORTEST_HOMOTOPY_STEP,
         )
         if followed is not None:
             x, reached = followed, True
@@ -264,22 +266,3 @@ def _newton_step(
     except (RuntimeError, ValueError):
         return None
     return delta
-
-
-def follow_homotopy(
-    newton: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, bool]], x: np.ndarray, g: np.ndarray
-) -> np.ndarray | None:
-    """Follow g(x) = (1 - s) g from s = 0 to s = 1 in steps that adapt; newton(x, target) makes each."""
-    s, step = 0.0, 0.1
-    for _ in range(HOMOTOPY_STEPS):
-        s_new = min(1.0, s + step)
-        x_new, reached = newton(x, (1.0 - s_new) * g)
-        if reached:
-            x, s, step = x_new, s_new, 2.0 * step
-            if s == 1.0:
-                return x
-        else:
-            step *= 0.25
-            if step < 1e-6:
-                return None
-    return None

@@ -27,11 +27,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..compile_options import quick_jit
-from ..matrix.jacobian import C_ZERO, Gather, Pattern, gather_tables, matrix_values, pattern_of
+from ..lanes import each
+from ..linear.choice import choose_solver, choose_sparse_lu
+from ..matrix.jacobian import (
+    C_ZERO,
+    Gather,
+    Pattern,
+    gather_tables,
+    matrix_values,
+    pattern_of,
+    value_and_rate,
+)
 from ..problem import Problem, kinds
 from .many_systems import ManySystems
 
@@ -107,15 +116,14 @@ class _Polisher:
     def __init__(self, problem: Problem, p: Any, linear_solver: str):
         pattern = pattern_of(problem, p)
         self.problem, self.pattern, self.gather = problem, pattern, gather_tables(pattern)
-        self.form = ManySystems(pattern, linear_solver)
+        self.form = ManySystems(pattern, choose_solver(linear_solver, pattern).solver)
         self.nearest = _Nearest(problem, pattern, self.form.is_dense)
         self.values = quick_jit(self._values, problem.size)
         self.residuals = quick_jit(self._residuals, problem.size)
 
     def _each(self, function: Any, rows: Any) -> Any:
         """The function of each row: at once where vectors are short."""
-        at_once = self.form.is_dense and not self.problem.one_by_one
-        return jax.vmap(function)(rows) if at_once else jax.lax.map(function, rows)
+        return each(function, rows, self.problem.one_by_one or not self.form.is_dense)
 
     def _values(self, gather: Gather, rows: Rows, c: Any, p: Any) -> jax.Array:
         def one(row: tuple[Rows, Any]) -> jax.Array:
@@ -126,10 +134,7 @@ class _Polisher:
 
     def _residuals(self, rows: Rows, p: Any) -> tuple[jax.Array, jax.Array]:
         def one(row: Rows) -> tuple[jax.Array, jax.Array]:
-            t, x, xdot = row
-            return jax.jvp(
-                lambda t, x: self.problem.residual(t, x, xdot, p), (t, x), (jnp.ones_like(t), xdot)
-            )
+            return value_and_rate(self.problem, *row, p)
 
         return self._each(one, rows)
 
@@ -168,7 +173,10 @@ class _Nearest:
         size = self.n + len(self.constraints)
         rows, columns = rows[self.order].astype(np.int32), columns[self.order].astype(np.int32)
         whole = Pattern(size, rows, columns, np.zeros(size, np.int32))
-        self.systems = ManySystems(whole, "dense" if is_dense else "klu") if len(self.constraints) else None
+        self.systems = None
+        if len(self.constraints):
+            chosen = choose_solver("dense", whole) if is_dense else choose_sparse_lu(whole)
+            self.systems = ManySystems(whole, chosen.solver)
 
     def shift(self, values: np.ndarray, off: np.ndarray, tolerance: np.ndarray) -> np.ndarray:
         """The shift for each row; NaN where there is none."""

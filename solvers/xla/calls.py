@@ -1,32 +1,24 @@
-"""Functions compiled by numba that XLA calls inside of compiled loops.
+"""How functions compiled by numba find what XLA calls them with.
 
-XLA calls a foreign function with one pointer, to a frame of 64-bit words (`xla/ffi/api/c_api.h`, version
-0.x): pointers to the descriptions of arguments and results, whose words are, from the fourth on, the
-address of the data, the number of axes and the address of their lengths.
+XLA calls a foreign function with one pointer, to a frame of 64-bit words, which leads to descriptions of
+arguments and results (`structures`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 from llvmlite import ir
 from numba import carray, njit, types
 from numba.extending import intrinsic
 
-FRAME_WORDS = 15
+from .structures import API, BUFFER, FRAME, METADATA, METADATA_EXTENSION
+
 HANDLER = types.int64(types.CPointer(types.int64))
 """What XLA calls: a function of the frame, which returns zero."""
-
-# Words of the frame, and of what it points to.
-_EXTENSION, _API, _ARGUMENTS, _RESULTS = 1, 2, 9, 14
-_METADATA, _METADATA_VERSION, _API_VERSION = 3, 3, 4
-_DATA, _LENGTHS = 3, 5
 
 
 def _typed_pointer(typing_context: Any, address: Any) -> Any:
@@ -57,70 +49,71 @@ def matrix(address: int, rows: int, columns: int) -> Any:
 
 @njit
 def _described(list_address: int, index: int) -> Any:
-    return words(words(list_address, index + 1)[index], _LENGTHS + 1)
+    return words(words(list_address, index + 1)[index], len(BUFFER))
 
 
 @njit
 def argument_address(frame: Any, index: int) -> int:
     """Where the data of an argument are."""
-    return _described(frame[_ARGUMENTS], index)[_DATA]
+    return _described(frame[FRAME.arguments], index)[BUFFER.data]
 
 
 @njit
 def result_address(frame: Any, index: int) -> int:
     """Where the data of a result are to be written."""
-    return _described(frame[_RESULTS], index)[_DATA]
+    return _described(frame[FRAME.results], index)[BUFFER.data]
 
 
 @njit
 def _vector(described: Any) -> Any:
-    return numbers(described[_DATA], words(described[_LENGTHS], 1)[0])
+    return numbers(described[BUFFER.data], words(described[BUFFER.lengths], 1)[0])
 
 
 @njit
 def _matrix(described: Any) -> Any:
-    lengths = words(described[_LENGTHS], 2)
-    return matrix(described[_DATA], lengths[0], lengths[1])
+    lengths = words(described[BUFFER.lengths], 2)
+    return matrix(described[BUFFER.data], lengths[0], lengths[1])
 
 
 @njit
 def argument(frame: Any, index: int) -> Any:
     """A vector of numbers that is given."""
-    return _vector(_described(frame[_ARGUMENTS], index))
+    return _vector(_described(frame[FRAME.arguments], index))
 
 
 @njit
 def argument_words(frame: Any, index: int) -> Any:
     """A vector of integers that is given."""
-    described = _described(frame[_ARGUMENTS], index)
-    return words(described[_DATA], words(described[_LENGTHS], 1)[0])
+    described = _described(frame[FRAME.arguments], index)
+    return words(described[BUFFER.data], words(described[BUFFER.lengths], 1)[0])
 
 
 @njit
 def argument_matrix(frame: Any, index: int) -> Any:
-    return _matrix(_described(frame[_ARGUMENTS], index))
+    return _matrix(_described(frame[FRAME.arguments], index))
 
 
 @njit
 def result(frame: Any, index: int) -> Any:
     """A vector of numbers to be written."""
-    return _vector(_described(frame[_RESULTS], index))
+    return _vector(_described(frame[FRAME.results], index))
 
 
 @njit
 def result_matrix(frame: Any, index: int) -> Any:
-    return _matrix(_described(frame[_RESULTS], index))
+    return _matrix(_described(frame[FRAME.results], index))
 
 
 @njit
 def asked_for_version(frame: Any) -> bool:
     """XLA asks once for the version of its interface that is spoken here: its own, as long as it is 0.x."""
-    if frame[_EXTENSION] == 0:
+    if frame[FRAME.extension] == 0:
         return False
-    metadata = words(words(frame[_EXTENSION], _METADATA + 1)[_METADATA], _METADATA_VERSION + 1)
-    version = words(frame[_API], _API_VERSION + 1)[_API_VERSION]
+    extension = words(frame[FRAME.extension], len(METADATA_EXTENSION))
+    metadata = words(extension[METADATA_EXTENSION.metadata], len(METADATA))
+    version = words(frame[FRAME.api], len(API))[API.version]
     if version & 0xFFFFFFFF == 0:
-        metadata[_METADATA_VERSION] = version
+        metadata[METADATA.version] = version
     return True
 
 
@@ -129,16 +122,3 @@ def source_of(*files: str) -> int:
     function is in; where it calls functions of other files, their fingerprint has to be part of it."""
     text = b"".join(Path(file).read_bytes() for file in files)
     return 1 + int.from_bytes(hashlib.sha256(text).digest()[:6])
-
-
-def register(handlers: Mapping[str, Any]) -> str:
-    """Make XLA know functions by name. Why it does not take them; empty if it does."""
-    capsule = ctypes.pythonapi.PyCapsule_New
-    capsule.restype = ctypes.py_object
-    capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    try:
-        for name, handler in handlers.items():
-            jax.ffi.register_ffi_target(name, capsule(handler.address, None, None), platform="cpu")
-    except RuntimeError as error:
-        return f"XLA has another interface for foreign functions ({error})"
-    return ""
