@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numba import carray, cfunc, njit
 
-from ..solvers import xla_calls
-from ..solvers.xla_calls import FRAME_WORDS, HANDLER, asked_for_version, numbers, words
+from ..solvers.xla import calls as xla_calls
+from ..solvers.xla import structures
+from ..solvers.xla.calls import HANDLER, asked_for_version, numbers, words
+from ..solvers.xla.structures import BUFFER, FRAME, FRAME_WORDS, WORD
 from . import kernels, operations
 from .derivatives import Linearization
 from .kernels import evaluate, pull, push
@@ -23,7 +25,6 @@ EVALUATE, PUSH, PULL = "modia_py_plan_evaluate", "modia_py_plan_push", "modia_py
 
 _HEADER = 8
 _INPUTS, _CONSTANTS, _GROUPS, _RESULTS, _OUTPUTS, _TANGENTS, _EDGES, _ROWS = range(_HEADER)
-_ARGUMENTS_WORD, _COUNT_WORD, _RESULTS_WORD, _DATA_WORD, _RANK_WORD, _LENGTHS_WORD = 9, 7, 14, 3, 4, 5
 
 
 def encode(plan: Plan, linear: Linearization | None = None) -> np.ndarray:
@@ -42,21 +43,21 @@ def encode(plan: Plan, linear: Linearization | None = None) -> np.ndarray:
 
 @njit
 def _buffer(frame: Any, list_word: int, index: int) -> Any:
-    return words(words(frame[list_word], index + 1)[index], _LENGTHS_WORD + 1)
+    return words(words(frame[list_word], index + 1)[index], len(BUFFER))
 
 
 @njit
 def _program(frame: Any) -> Any:
-    described = _buffer(frame, _ARGUMENTS_WORD, 0)
-    rank = described[_RANK_WORD]
-    return words(described[_DATA_WORD], words(described[_LENGTHS_WORD], rank)[rank - 1])
+    described = _buffer(frame, FRAME.arguments, 0)
+    rank = described[BUFFER.rank]
+    return words(described[BUFFER.data], words(described[BUFFER.lengths], rank)[rank - 1])
 
 
 @njit
 def _row(described: Any, lane: int, full: Any) -> Any:
     """The vector of an array for a lane of all lanes: `full` are the lengths of their axes."""
     axes = len(full)
-    lengths = words(described[_LENGTHS_WORD], axes + 1)
+    lengths = words(described[BUFFER.lengths], axes + 1)
     width, place, stride = lengths[axes], 0, 1
     for axis in range(axes - 1, -1, -1):
         own = lane % full[axis]
@@ -64,13 +65,13 @@ def _row(described: Any, lane: int, full: Any) -> Any:
         if lengths[axis] > 1:
             place += own * stride
         stride *= lengths[axis]
-    return numbers(described[_DATA_WORD] + 8 * place * width, width)
+    return numbers(described[BUFFER.data] + WORD * place * width, width)
 
 
 @njit
 def _axes(described: Any) -> Any:
     """Lengths of the axes of lanes."""
-    return words(described[_LENGTHS_WORD], described[_RANK_WORD])[:-1]
+    return words(described[BUFFER.lengths], described[BUFFER.rank])[:-1]
 
 
 @njit
@@ -86,7 +87,7 @@ def _fill(frame: Any, first: int, behind: int, lane: int, full: Any, w: Any) -> 
     """Inputs, one after the other, into w."""
     place = 0
     for index in range(first, behind):
-        vector = _row(_buffer(frame, _ARGUMENTS_WORD, index), lane, full)
+        vector = _row(_buffer(frame, FRAME.arguments, index), lane, full)
         for k in range(len(vector)):
             w[place + k] = vector[k]
         place += len(vector)
@@ -97,7 +98,7 @@ def _values(program: Any, frame: Any) -> Any:
     """Room for all values, with the constants."""
     inputs, constants = program[_INPUTS], program[_CONSTANTS]
     w = np.zeros(inputs + constants + program[_RESULTS])
-    given = numbers(_buffer(frame, _ARGUMENTS_WORD, 1)[_DATA_WORD], constants)
+    given = numbers(_buffer(frame, FRAME.arguments, 1)[BUFFER.data], constants)
     for k in range(constants):
         w[inputs + k] = given[k]
     return w
@@ -126,11 +127,11 @@ def _parts(program: Any) -> Any:
 
 @njit
 def _evaluate_all(frame: Any) -> None:
-    program, out = _program(frame), _buffer(frame, _RESULTS_WORD, 0)
+    program, out = _program(frame), _buffer(frame, FRAME.results, 0)
     full, outputs = _axes(out), _parts(program)[0]
     w = _values(program, frame)
     for lane in range(_lanes(full)):
-        _fill(frame, 2, frame[_COUNT_WORD], lane, full, w)
+        _fill(frame, 2, frame[FRAME.argument_count], lane, full, w)
         _run(program, w)
         target = _row(out, lane, full)
         for k in range(len(outputs)):
@@ -141,8 +142,8 @@ def _evaluate_all(frame: Any) -> None:
 def _vary(frame: Any, first: int, behind: int, axes: int) -> bool:
     """Whether any of some arguments differs along the last axis of lanes."""
     for index in range(first, behind):
-        described = _buffer(frame, _ARGUMENTS_WORD, index)
-        if words(described[_LENGTHS_WORD], axes + 1)[axes - 1] > 1:
+        described = _buffer(frame, FRAME.arguments, index)
+        if words(described[BUFFER.lengths], axes + 1)[axes - 1] > 1:
             return True
     return False
 
@@ -150,20 +151,20 @@ def _vary(frame: Any, first: int, behind: int, axes: int) -> bool:
 @njit
 def _push_all(frame: Any) -> None:
     """Arguments: program, constants, how many inputs are tangents of (a vector as long), inputs, tangents."""
-    program, out = _program(frame), _buffer(frame, _RESULTS_WORD, 0)
+    program, out = _program(frame), _buffer(frame, FRAME.results, 0)
     full = _axes(out)
     coefficient, start, source, rows = _parts(program)
-    described = _buffer(frame, _ARGUMENTS_WORD, 2)
-    first = 3 + words(described[_LENGTHS_WORD], described[_RANK_WORD])[described[_RANK_WORD] - 1]
+    described = _buffer(frame, FRAME.arguments, 2)
+    first = 3 + words(described[BUFFER.lengths], described[BUFFER.rank])[described[BUFFER.rank] - 1]
     axes, lanes = len(full), _lanes(full)
     together = 1
     if axes > 0 and not _vary(frame, 3, first, axes):
         together = full[axes - 1]
-    behind = frame[_COUNT_WORD]
+    behind = frame[FRAME.argument_count]
     inputs = 0
     for index in range(first, behind):
-        own = _buffer(frame, _ARGUMENTS_WORD, index)
-        inputs += words(own[_LENGTHS_WORD], axes + 1)[axes]
+        own = _buffer(frame, FRAME.arguments, index)
+        inputs += words(own[BUFFER.lengths], axes + 1)[axes]
     w, d = _values(program, frame), np.empty((inputs + program[_TANGENTS], together))
     seed = np.empty(inputs)
     for lane in range(0, lanes, max(together, 1)):
@@ -200,6 +201,7 @@ def _handlers(fingerprint: int) -> dict[str, Any]:
     return {EVALUATE: evaluate_handler, PUSH: push_handler}
 
 
-HANDLERS = _handlers(
-    xla_calls.source_of(__file__, *(str(module.__file__) for module in (xla_calls, kernels, operations)))
-)
+_OTHERS = (xla_calls, structures, kernels, operations)
+"""Whose functions or constants become part of what is compiled."""
+
+HANDLERS = _handlers(xla_calls.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))

@@ -10,7 +10,7 @@ system in data (`derivatives.linearize`), and as more nodes a plan again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -18,8 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 
-from ..solvers import xla_calls
-from ..solvers.native.attempt import is_available
+from ..solvers.xla.register import Handlers, why_not
 from .derivatives import Linearization, dependencies, linearize, tangents
 from .graph import Graph
 from .graph_array import trace
@@ -29,14 +28,15 @@ from .plan import Plan, make_plan
 Active = tuple[bool, ...]
 
 
-@cache
 def is_native() -> bool:
     """Whether native code reads plans here."""
-    if not is_available():
-        return False
+    return not why_not(_handlers)
+
+
+def _handlers() -> Handlers:
     from .handlers import HANDLERS
 
-    return not xla_calls.register(HANDLERS)
+    return HANDLERS
 
 
 class PlannedFunction:
