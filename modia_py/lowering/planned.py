@@ -39,7 +39,9 @@ class Plans:
         return self.residual.pattern(WITH_X_AND_XDOT), self.values.pattern(WITH_X_AND_XDOT)
 
     def __str__(self) -> str:
-        return str(self.residual.plan)
+        whole = sorted({piece.name for piece in self.residual.pieces})
+        rest = f"; left to XLA: {', '.join(whole)}" if whole else ""
+        return f"a plan of {self.residual.plan}{rest}"
 
 
 def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Functions:
@@ -72,4 +74,3 @@ def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Funct
     return replace(
         functions, residual=call(plans.residual), values=call(plans.values), plans=plans, why_not_planned=""
     )
-

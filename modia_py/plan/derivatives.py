@@ -109,9 +109,8 @@ def gradient_by_nodes(rows: GraphArray, cotangents: GraphArray, by: GraphArray) 
 
 
 def _moving(graph: Graph, roots: np.ndarray, moving: dict[int, Any]) -> Any:
-    """Nodes that depend on those in `moving`, in order, each with (operand, partial derivative) for operands
-    that do. Whoever iterates puts each node into `moving` before the next is asked for; only nodes that
-    roots depend on are met."""
+    """Nodes that depend on those in `moving` and that roots depend on, in order; each with its operands
+    that do, and the partial derivatives by them."""
     seen = set(moving)
     needed = reachable(graph, roots)
     for node in np.flatnonzero(needed).tolist():

@@ -1,7 +1,7 @@
 """Templates evaluated on nodes: each call of an expression becomes operations of the graph.
 
-Arithmetic and the common functions are operations by their names. Any other function is taken apart once for
-each kind of arguments, by its jaxpr (`jaxpr_graph`).
+Arithmetic and the common functions are operations by their names. Any other function is taken apart once
+for each kind of arguments, by its jaxpr (`jaxpr_graph`); what cannot be stays a piece of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..expressions.expression import Application, Bundle, Call, Expr, Item, index_of
+from ..expressions.expression import Bundle, Call, Expr, Item, index_of
 from ..expressions.nodes import topological
 from ..expressions.primitives import MOST_REMEMBERED, Primitive, Signature, result_shapes
 from .graph import Graph
@@ -23,7 +23,7 @@ from .graph_array import CannotPlan, GraphArray, apply, constants
 from .jaxpr_graph import evaluate_jaxpr
 
 MOST_PIECES = 8
-"""Calls that are left whole; a model with more of them is left to XLA, which evaluates all copies at once."""
+"""Calls that are left whole. A model with more is left to XLA, which evaluates all copies at once."""
 
 _BY_NAME = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg",
@@ -35,7 +35,9 @@ _BY_NAME = {
 """Functions of numpy that are one operation, for real arguments and without options."""
 
 
-def evaluate_on_nodes(root: Expr, placeholders: Sequence[Expr], values: Sequence[Any], graph: Graph) -> GraphArray:
+def evaluate_on_nodes(
+    root: Expr, placeholders: Sequence[Expr], values: Sequence[Any], graph: Graph
+) -> GraphArray:
     """The value of a template with nodes or numbers in its placeholders."""
     results: dict[int, Any] = {id(each): value for each, value in zip(placeholders, values, strict=True)}
     for node in topological([root]):
@@ -44,7 +46,7 @@ def evaluate_on_nodes(root: Expr, placeholders: Sequence[Expr], values: Sequence
         if isinstance(node, Item):
             results[id(node)] = results[id(node.args[0])][node.place]
             continue
-        assert isinstance(node, Application)
+        assert isinstance(node, (Call, Bundle))
         arguments = [results[id(arg)] for arg in node.args]
         results[id(node)] = _applied(node, arguments)
     found = results[id(root)]
@@ -53,13 +55,13 @@ def evaluate_on_nodes(root: Expr, placeholders: Sequence[Expr], values: Sequence
 
 def _applied(node: Call | Bundle, arguments: list[Any]) -> Any:
     name = _BY_NAME.get(node.primitive.name)
-    if name is not None and len(node.signature.leaves) == len(arguments) and _is_real(node):
-        if any(isinstance(argument, GraphArray) for argument in arguments):
-            return apply(name, *arguments)
+    plain = name is not None and len(node.signature.leaves) == len(arguments) and _is_real(node)
+    if plain and any(isinstance(argument, GraphArray) for argument in arguments):
+        return apply(str(name), *arguments)
     index = index_of(node)
     if index is not None and isinstance(arguments[0], GraphArray):
         return arguments[0][index.items]
-    kinds = tuple((tuple(np.shape(a)), str(arg.dtype)) for a, arg in zip(arguments, node.args, strict=True))
+    kinds = tuple((tuple(arg.shape), arg.dtype) for arg in node.args if isinstance(arg, Expr))
     try:
         jaxpr = _taken_apart(node.primitive, node.signature, kinds)
         found = evaluate_jaxpr(jaxpr.jaxpr, jaxpr.consts, arguments)
@@ -73,7 +75,7 @@ def _left_whole(node: Call | Bundle, arguments: list[Any], kinds: tuple) -> list
     graph = next(argument.graph for argument in arguments if isinstance(argument, GraphArray))
     if len(graph.pieces) >= MOST_PIECES:
         raise CannotPlan(f"{node.primitive.name} and others are not operations on numbers")
-    tree, results = result_shapes(node.primitive, node.signature, kinds)
+    _, results = result_shapes(node.primitive, node.signature, kinds)
     sizes = [math.prod(shape) for shape, _ in results]
     if any(kind != "float64" for _, kind in (*results, *kinds)):
         raise CannotPlan(f"{node.primitive.name} of whole numbers or relations")
@@ -91,9 +93,7 @@ def _left_whole(node: Call | Bundle, arguments: list[Any], kinds: tuple) -> list
     nodes = np.concatenate([argument.nodes.reshape(-1) for argument in whole])
     found = graph.piece(node.primitive.name, function, nodes, sum(sizes))
     parts = np.split(found, np.cumsum(sizes)[:-1])
-    return [
-        GraphArray(graph, part.reshape(shape)) for part, (shape, _) in zip(parts, results, strict=True)
-    ]
+    return [GraphArray(graph, part.reshape(shape)) for part, (shape, _) in zip(parts, results, strict=True)]
 
 
 def _is_real(node: Call | Bundle) -> bool:

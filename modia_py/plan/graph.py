@@ -16,6 +16,7 @@ import numpy as np
 
 from .operations import BY_NAME, NUMBER
 
+
 @dataclass(frozen=True, eq=False)
 class Piece:
     """A function of JAX that is not taken apart. Its arguments are nodes; its results are inputs of the
@@ -64,7 +65,9 @@ class Graph:
         self.inputs = max(self.inputs, place + 1)
         return self._node((INPUT, place))
 
-    def piece(self, name: str, function: Callable[..., Any], arguments: np.ndarray, size: int) -> np.ndarray:
+    def piece(
+        self, name: str, function: Callable[..., Any], arguments: np.ndarray, size: int
+    ) -> np.ndarray:
         """Nodes of the results of a function that is not taken apart."""
         first = self.inputs
         self.pieces.append(Piece(name, function, arguments, first, size))

@@ -1,8 +1,8 @@
 """Plans as functions that XLA calls, for one or many points at a time.
 
 A plan travels as one vector of words (`encode`) and one of constants. All arrays have the same number of
-leading axes, those of `vmap`; an array that is the same for all lanes of an axis has length one there. Where
-only tangents differ along the last of them, its lanes are pushed through together.
+leading axes, those of `vmap`; an array that is the same for all lanes of an axis has length one there.
+Where only tangents differ along the last of them, its lanes are pushed through together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..solvers.xla.calls import HANDLER, asked_for_version, numbers, words
 from ..solvers.xla.structures import BUFFER, FRAME, FRAME_WORDS, WORD
 from . import kernels, operations
 from .derivatives import Linearization
-from .kernels import evaluate, pull, push
+from .kernels import evaluate, push
 from .plan import Plan
 
 EVALUATE, PUSH, PULL = "modia_py_plan_evaluate", "modia_py_plan_push", "modia_py_plan_pull"
@@ -150,7 +150,7 @@ def _vary(frame: Any, first: int, behind: int, axes: int) -> bool:
 
 @njit
 def _push_all(frame: Any) -> None:
-    """Arguments: program, constants, how many inputs are tangents of (a vector as long), inputs, tangents."""
+    """Arguments: program, constants, a vector as long as there are inputs, inputs, tangents."""
     program, out = _program(frame), _buffer(frame, FRAME.results, 0)
     full = _axes(out)
     coefficient, start, source, rows = _parts(program)

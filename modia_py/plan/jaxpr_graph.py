@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend.core import Literal
 
 from .graph_array import CannotPlan, GraphArray, apply, constants
 
@@ -35,7 +36,7 @@ _ELEMENTWISE = {
 }
 _WRAPPERS = frozenset("jit pjit closed_call core_call remat checkpoint custom_jvp_call".split())
 _OWN_DERIVATIVE = "custom_jvp_call"
-_SAME_DERIVATIVE = frozenset("logaddexp logaddexp2 relu relu6 silu softplus logsumexp".split())
+_SAME_DERIVATIVE = frozenset({"jax logaddexp", "jax relu", "jax logaddexp2"})
 """Functions of JAX with a rule for their derivative that gives what their operations give."""
 _SAME = frozenset("copy copy_p stop_gradient reduce_precision optimization_barrier".split())
 
@@ -48,7 +49,7 @@ def evaluate_jaxpr(jaxpr: Any, known: Any, arguments: list[Value]) -> list[Value
     values: dict[Any, Value] = {}
 
     def read(atom: Any) -> Value:
-        return np.asarray(atom.val) if isinstance(atom, jax.extend.core.Literal) else values[atom]
+        return np.asarray(atom.val) if isinstance(atom, Literal) else values[atom]
 
     values.update(zip(jaxpr.constvars, map(np.asarray, known), strict=True))
     values.update(zip(jaxpr.invars, arguments, strict=True))
@@ -61,8 +62,8 @@ def evaluate_jaxpr(jaxpr: Any, known: Any, arguments: list[Value]) -> list[Value
 def _evaluate(equation: Any, operands: list[Value]) -> list[Value]:
     name, params = equation.primitive.name, equation.params
     if name in _WRAPPERS:
-        if name == _OWN_DERIVATIVE and params.get("name") not in _SAME_DERIVATIVE:
-            raise CannotPlan(f"{params.get('name', 'a function')} has a derivative of its own")
+        if name == _OWN_DERIVATIVE and _source_of(params) not in _SAME_DERIVATIVE:
+            raise CannotPlan(f"{_source_of(params) or 'a function'} has a derivative of its own")
         inner = next(params[key] for key in ("jaxpr", "call_jaxpr", "fun_jaxpr") if key in params)
         if hasattr(inner, "jaxpr"):
             return evaluate_jaxpr(inner.jaxpr, inner.consts, operands)
@@ -82,6 +83,13 @@ def _evaluate(equation: Any, operands: list[Value]) -> list[Value]:
     if rule is None:
         raise CannotPlan(f"{name} is not an operation on numbers")
     return [rule(operands, params, equation)]
+
+
+def _source_of(params: dict[str, Any]) -> str:
+    """The name of a function with a derivative of its own, behind "jax " if it is one of JAX."""
+    source = str(getattr(params["call_jaxpr"].jaxpr.debug_info, "func_src_info", ""))
+    name = source.split(" at ")[0]
+    return f"jax {name}" if "/jax/_src/" in source.replace("\\", "/") else name
 
 
 def _checked(name: str, operands: list[Value], kinds: list[str]) -> GraphArray:
@@ -158,9 +166,23 @@ def _scatter(operands: list[Value], params: dict[str, Any], equation: Any) -> Gr
         raise CannotPlan("scatter at places that depend on variables")
     graph = next(o.graph for o in (array, updates) if isinstance(o, GraphArray))
     whole = [o if isinstance(o, GraphArray) else constants(graph, o) for o in (array, updates)]
-    return GraphArray(
-        graph, np.asarray(equation.primitive.bind(whole[0].nodes, places, whole[1].nodes, **params))
-    )
+    nodes = [part.nodes.astype(float) for part in whole]
+    return GraphArray(graph, np.asarray(equation.primitive.bind(nodes[0], places, nodes[1], **params)))
+
+
+def _scatter_add(operands: list[Value], params: dict[str, Any], equation: Any) -> GraphArray:
+    """Elements added to those at places that are known, each place once."""
+    array, places, updates = operands
+    if isinstance(places, GraphArray):
+        raise CannotPlan("scatter-add at places that depend on variables")
+    graph = next(o.graph for o in (array, updates) if isinstance(o, GraphArray))
+    array, updates = (o if isinstance(o, GraphArray) else constants(graph, o) for o in (array, updates))
+    number = np.arange(1.0, updates.size + 1).reshape(updates.shape)
+    marks = np.asarray(equation.primitive.bind(np.zeros(array.shape), places, number, **params)).astype(int)
+    if marks.sum() != number.sum() or len(np.unique(marks[marks > 0])) != updates.size:
+        raise CannotPlan("several elements added at one place")
+    more = np.append(graph.constant(0.0), updates.nodes.reshape(-1))[marks]
+    return apply("add", array, GraphArray(graph, more))
 
 
 def _concatenate(operands: list[Value], params: dict[str, Any], _: Any) -> GraphArray:
@@ -190,7 +212,9 @@ def _scan(operands: list[Value], params: dict[str, Any]) -> list[Value]:
     scanned = operands[consts + carried :]
     rows: list[list[Value]] = []
     for k in reversed(range(length)) if params["reverse"] else range(length):
-        found = evaluate_jaxpr(closed.jaxpr, closed.consts, [*known, *carry, *(part[k] for part in scanned)])
+        found = evaluate_jaxpr(
+            closed.jaxpr, closed.consts, [*known, *carry, *(part[k] for part in scanned)]
+        )
         carry = found[:carried]
         rows.append(found[carried:])
     if params["reverse"]:
@@ -314,6 +338,7 @@ _RULES: dict[str, Callable[..., GraphArray]] = {
     "gather": _moved_by_jax,
     "dynamic_slice": _moved_by_jax,
     "scatter": _scatter,
+    "scatter-add": _scatter_add,
     "concatenate": _concatenate,
     "stack": _stack,
     "tile": _structural(lambda nodes, params, _: np.tile(nodes, params["reps"])),
@@ -346,6 +371,8 @@ _RULES: dict[str, Callable[..., GraphArray]] = {
 
 
 def _round(operands: list[Value], params: dict[str, Any]) -> GraphArray:
-    if "EVEN" not in str(params["rounding_method"]):
-        raise CannotPlan("rounding away from zero")
-    return apply("rint", operands[0])
+    (array,) = operands
+    if params["rounding_method"] == jax.lax.RoundingMethod.TO_NEAREST_EVEN:
+        return apply("rint", array)
+    away = apply("floor", apply("add", apply("abs", array), 0.5))
+    return apply("mul", apply("sign", array), away)

@@ -119,9 +119,9 @@ def _two(o: int, a: float, b: float) -> float:
         return np.power(a, b)
     if o == _ATAN2:
         return math.atan2(a, b)
-    if o == _MAX or o == _OR:
+    if o in (_MAX, _OR):
         return a if (a >= b or a != a) else b
-    if o == _MIN or o == _AND:
+    if o in (_MIN, _AND):
         return a if (a <= b or a != a) else b
     if o == _REM:
         return np.fmod(a, b)
@@ -131,7 +131,7 @@ def _two(o: int, a: float, b: float) -> float:
         return 1.0 if a <= b else 0.0
     if o == _EQ:
         return 1.0 if a == b else 0.0
-    if o == _NE or o == _XOR:
+    if o in (_NE, _XOR):
         return 1.0 if a != b else 0.0
     return math.nan
 
@@ -156,10 +156,7 @@ def evaluate(groups: Any, at: Any, w: Any, first: int) -> None:
 
 @njit
 def _is_binary(o: int) -> bool:
-    return (
-        o == _POW or o == _ATAN2 or o == _MAX or o == _MIN or o == _REM or o == _LT or o == _LE
-        or o == _EQ or o == _NE or o == _AND or o == _OR or o == _XOR
-    )  # fmt: skip
+    return o in (_POW, _ATAN2, _MAX, _MIN, _REM, _LT, _LE, _EQ, _NE, _AND, _OR, _XOR)
 
 
 @njit(error_model="numpy")

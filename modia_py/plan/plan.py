@@ -1,9 +1,9 @@
 """A graph as data: groups of equal operations, level by level, and where their operands are.
 
-Values stand in one vector: inputs, constants, then results, group after group. A node of a level has operands of
-earlier levels only, so all nodes of a level with one operation are one group: one loop in native code, one
-gather and one vector operation in JAX. There are at most (levels x operations) groups, whatever the number
-of equations.
+Values stand in one vector: inputs, constants, then results, group after group. A node of a level has
+operands of earlier levels only, so all nodes of a level with one operation are one group: one loop in
+native code, one gather and one vector operation in JAX. There are at most (levels x operations) groups,
+whatever the number of equations.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def make_plan(graph: Graph, outputs: Any) -> Plan:
     outputs = np.asarray(outputs, np.int64)
     operation = np.array(graph.operation, np.int64)
     needed = reachable(graph, outputs)
-    chosen, constant = np.flatnonzero(needed & (operation >= 0)), np.flatnonzero(needed & (operation == CONSTANT))
+    chosen, constant = (
+        np.flatnonzero(needed & (operation >= 0)),
+        np.flatnonzero(needed & (operation == CONSTANT)),
+    )
     place = np.full(len(graph), -1)
     is_input = np.flatnonzero(operation == INPUT)
     place[is_input] = [graph.operands[node][0] for node in is_input.tolist()]
@@ -93,7 +96,7 @@ def check_plan(plan: Plan) -> None:
     for operation, start, stop in plan.groups.tolist():
         assert start == end < stop, "groups follow each other"
         own = plan.operands[start - first : stop - first, : OPERATIONS[operation].operands]
-        assert (own >= 0).all() and (own < start).all(), "operands are computed before"
+        assert ((own >= 0) & (own < start)).all(), "operands are computed before"
         end = stop
     assert end == plan.size, "all results belong to a group"
     assert ((plan.outputs >= 0) & (plan.outputs < plan.size)).all(), "outputs are there"

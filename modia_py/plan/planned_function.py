@@ -3,8 +3,8 @@
     f = planned(function, sizes)        function is evaluated once, on nodes (`graph_array.trace`)
     f(t, x, xdot, p, u)                 vectors of these sizes
 
-On a CPU native code reads the plan. Derivatives are forward, of any order: the tangent of a plan is a linear
-system in data (`derivatives.linearize`), and as more nodes a plan again.
+On a CPU native code reads the plan. Derivatives are forward, of any order: the tangent of a plan is a
+linear system in data (`derivatives.linearize`), and as more nodes a plan again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import scipy.sparse as sparse
 
 from ..solvers.xla.register import Handlers, why_not
 from .derivatives import Linearization, dependencies, linearize, tangents
-from .graph import Graph
+from .graph import Graph, Piece
 from .graph_array import trace
 from .in_jax import evaluate_in_jax
 from .plan import Plan, make_plan
@@ -41,6 +41,8 @@ def _handlers() -> Handlers:
 
 class PlannedFunction:
     """The nodes `roots` of a graph as a function of vectors, whose sizes add up to the graph's inputs."""
+
+    pieces: tuple[Piece, ...] = ()
 
     def __init__(self, graph: Graph, roots: np.ndarray, sizes: Sequence[int]):
         self.graph, self.roots, self.sizes = graph, np.asarray(roots, np.int64), tuple(sizes)
@@ -169,7 +171,8 @@ class MixedFunction:
         return self._main(*vectors, found)
 
     def pattern(self, active: Active) -> sparse.csr_array:
-        """Where the derivative by some of the vectors may be nonzero; a piece depends on all it is given."""
+        """Where the derivative by some of the vectors may be nonzero; a piece depends on all its
+        arguments."""
         known = sum(size for size, moves in zip(self.sizes, active, strict=True) if moves)
         left = sum(piece.size for piece in self.pieces)
         results = sparse.csr_array((left, known))
