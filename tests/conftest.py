@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
 import pytest
+
+MOST_MAPS = 20_000
+"""Linux lets a process map 65530 pieces of memory, and every program that XLA has compiled takes some."""
 
 
 @pytest.fixture(params=["native", "jax"])
 def loop(request):
     """Which loop makes the steps: what `solve` promises, both keep."""
     return request.param
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forget_programs() -> Iterator[None]:
+    """A file of tests does not pay for the programs of all files before it."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
+        gc.collect()
