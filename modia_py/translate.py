@@ -20,6 +20,7 @@ from .language.flat_model import FlatModel
 from .language.model import Model
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
+from .lowering.planned import with_plans
 from .program.fingerprint import fingerprint
 from .program.translation import Translation
 
@@ -117,10 +118,10 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     transformed = _transformed(flat, structure, tearing, check)
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    functions = index1_functions(structure, transformed)
-    if tearing == "auto" and _is_long(functions):
+    functions = with_plans(structure, index1_functions(structure, transformed))
+    if tearing == "auto" and functions.plans is None and _is_long(functions):
         transformed = _transformed(flat, structure, False, check)
-        functions = index1_functions(structure, transformed)
+        functions = with_plans(structure, index1_functions(structure, transformed))
     seconds["functions"] = clock.perf_counter() - began
     return Translation(structure, transformed, functions, seconds)
 

@@ -146,7 +146,15 @@ def _numerics(translation: Translation) -> list[str]:
     seconds = ", ".join(f"{stage} {value:.3g} s" for stage, value in translation.seconds.items())
     compiled = translation.cache.compile_seconds
     xla = "nothing is compiled yet" if compiled is None else f"XLA {compiled:.3g} s"
-    return [f"linear solver: {chosen}", f"times: {seconds}, {xla}"]
+    return [_evaluation(translation), f"linear solver: {chosen}", f"times: {seconds}, {xla}"]
+
+
+def _evaluation(translation: Translation) -> str:
+    """How the equations are evaluated: by native code that reads a plan, or by code of XLA, and why."""
+    functions = translation.functions
+    if functions.plans is None:
+        return f"equations: compiled by XLA, {functions.why_not_planned}"
+    return f"equations: {functions.plans}"
 
 
 def _count(number: int, word: str) -> str:

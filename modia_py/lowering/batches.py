@@ -18,6 +18,7 @@ from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Positions, Shape, affine_array, arithmetic_runs, from_array
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Placeholder, Template, evaluate, make_template
+from ..plan.graph_array import graph_of
 from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants
 from .intervals import MOST_RUNS
 
@@ -56,7 +57,7 @@ class Batch:
 
     def __call__(self, vectors: dict[str, Any]) -> Any:
         """The values for all uses, copy after copy: shape (count, *root.shape)."""
-        if self.count > 1:
+        if self.count > 1 or graph_of(*vectors.values()) is not None:
             return evaluate_all(self.root, self.placeholders, self.gathered, self.count, vectors)
         values = [each.values(vectors) for each in self.gathered]
         values = [v if each.shared else v[0] for v, each in zip(values, self.gathered, strict=True)]

@@ -26,6 +26,7 @@ from ..expressions.indexing import Positions, Shape, from_array
 from ..expressions.printing import der_text
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel, Occurrence
+from ..plan.graph_array import GraphArray, concatenate, zeros
 from .batches import Batch, Location, Use, make_batches
 from .gathering import take
 from .parameters import ParameterValues
@@ -180,11 +181,12 @@ def flat_residual(flat: FlatModel) -> FlatResidual:
         given = {"v": v, "vdot": vdot, "p": p, "u": u}
         sizes = {"v": unknowns.size, "vdot": unknowns.size, "p": parameter_count, "u": inputs.size}
         for name, size in sizes.items():
-            if jnp.shape(given[name]) != (size,):
+            if np.shape(given[name]) != (size,):
                 raise ModelError(
-                    f"{flat.name}: {name} has shape {jnp.shape(given[name])}, expected ({size},)."
+                    f"{flat.name}: {name} has shape {np.shape(given[name])}, expected ({size},)."
                 )
-        return {"time": t, **{name: jnp.asarray(value) for name, value in given.items()}}
+        arrays = {n: v if isinstance(v, GraphArray) else jnp.asarray(v) for n, v in given.items()}
+        return {"time": t, **arrays}
 
     parameter_count = sum(parameter.size for parameter in flat.parameters)
 
@@ -194,13 +196,13 @@ def flat_residual(flat: FlatModel) -> FlatResidual:
         parts = [batch(known).reshape(-1) for batch in batches]
         if chain is not None:
             parts.append(take(known["vdot"], chain[0]) - take(known["v"], chain[1]))
-        return jnp.concatenate(parts) if parts else jnp.zeros(0)
+        return concatenate([zeros(0, v), *parts], like=v)
 
     def initial_residual(t: Any, v: Any, vdot: Any, p: Any, u: Any = ()) -> Any:
         """lhs - rhs of the equations that hold at the start only."""
         known = vectors(t, v, vdot, p, jnp.zeros(0) if isinstance(u, tuple) else u)
         parts = [batch(known).reshape(-1) for batch in initial_batches]
-        return jnp.concatenate(parts) if parts else jnp.zeros(0)
+        return concatenate([zeros(0, v), *parts], like=v)
 
     rows = _rows(batches, list(flat.equations))
     values = ParameterValues(flat)

@@ -1,4 +1,5 @@
-"""Values for all uses of a template: gathered from flat vectors, and evaluated by one vmapped call.
+"""Values for all uses of a template: gathered from flat vectors, and evaluated by one vmapped call; or use
+by use, where the vectors are made of nodes of a graph (`plan`).
 
 Inside the compiled program, what is selected from a vector is a slice wherever it lies regularly.
 """
@@ -18,6 +19,8 @@ from ..expressions.expression import Expr
 from ..expressions.indexing import Positions, Shape, c_strides
 from ..expressions.lanes import calls_lapack, lanes
 from ..expressions.templates import Pick, Placeholder, evaluate
+from ..plan.expression_graph import evaluate_on_nodes
+from ..plan.graph_array import GraphArray, concatenate, graph_of
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,9 @@ class Gathered:
         if self.vector == "time":
             return vectors["time"]
         if self.constant is not None:
-            return jnp.asarray(self.constant)
+            return self.constant
         parts = [take(vectors[self.vector], run) for run in self.runs]
-        values = (parts[0] if len(parts) == 1 else jnp.concatenate(parts)).reshape(self.shape)
+        values = (parts[0] if len(parts) == 1 else concatenate(parts, like=parts[0])).reshape(self.shape)
         return values if self.sign is None else values * self.sign
 
 
@@ -66,10 +69,19 @@ def evaluate_all(
 ) -> Any:
     """The values of a template for all uses: shape (count, *root.shape)."""
     values = [each.values(vectors) for each in gathered]
+    if (graph := graph_of(*vectors.values())) is not None:
+        found = [
+            evaluate_on_nodes(root, placeholders, own, graph).nodes
+            for own in (
+                [value if each.shared else value[k] for value, each in zip(values, gathered, strict=True)]
+                for k in range(count)
+            )
+        ]
+        return GraphArray(graph, np.stack(found))
     axes = tuple(None if each.shared else 0 for each in gathered)
 
     def one(*own: Any) -> Any:
-        return evaluate(root, placeholders, own)
+        return evaluate(root, placeholders, [jnp.asarray(value) for value in own])
 
     if all(axis is None for axis in axes):
         return jnp.broadcast_to(one(*values), (count, *root.shape))
@@ -78,6 +90,8 @@ def evaluate_all(
 
 def take(vector: Any, positions: Positions) -> Any:
     """`vector[positions]`, as a slice where that is possible and without large constants elsewhere."""
+    if isinstance(vector, GraphArray):
+        return vector.reshape(-1)[positions.to_array()]
     shape, size = positions.shape, positions.size
     if positions.explicit is not None:
         return vector[positions.explicit.astype(np.int32)]

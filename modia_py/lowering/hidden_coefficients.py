@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.indices import grouped, ranges, starts_of
@@ -18,6 +17,7 @@ from ..expressions.indexing import Positions
 from ..expressions.linear_terms import Dependence, LinearTerm, linear_terms
 from ..expressions.primitives import named
 from ..language.flat_model import FlatEquation
+from ..plan.graph_array import concatenate, full, multiplied, zeros
 from .batches import Batch, Location, Use, make_batches
 from .intervals import MOST_RUNS
 from .model_structure import ModelStructure
@@ -69,12 +69,12 @@ def assignment_coefficients(
     runs = _constant_runs(fixed[order], sizes[order])
 
     def coefficients(p: Any) -> Any:
-        values = jnp.concatenate([jnp.zeros(0), *(jnp.full(count, value) for value, count in runs)])
+        values = concatenate([zeros(0, p), *(full(count, value, p) for value, count in runs)], like=p)
         for places, factor in constants:
-            values = values.at[places].multiply(factor)
+            values = multiplied(values, places, factor)
         for batch, source, places in batches:
             found = batch({"p": p, "time": 0.0}).reshape(-1)
-            values = values.at[places].multiply(found[source])
+            values = multiplied(values, places, found[source])
         return values
 
     return coefficients

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.index1 import Slot
@@ -23,6 +22,8 @@ from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.indexing import Positions
+from ..plan.derivatives import gradient_by_nodes
+from ..plan.graph_array import GraphArray, concatenate, zeros
 from .gathering import take
 from .hidden_coefficients import assignment_coefficients
 from .intervals import interval_runs
@@ -62,6 +63,10 @@ class Index1Functions:
     pieces: int  # of program for the local assignments
     has_multipliers: bool
     integrals: Integrals
+    plans: Any = None
+    """Plans that `residual` and `values` evaluate, if they do (`planned.Plans`),"""
+    why_not_planned: str = ""
+    """and if they do not, why."""
 
     def variable(self, w: Any, name: str, model: ModelStructure, order: int = 0) -> Any:
         """The value of a variable of the model, eliminated ones too."""
@@ -88,16 +93,18 @@ def index1_functions(model: ModelStructure, transformed: Transformation) -> Inde
 
     def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
         """All values. What is not known yet is zero: the residual is what an assignment makes up for."""
-        known, divisors = jnp.concatenate([x, xdot]), coefficients(p)
+        known, divisors = concatenate([x, xdot], like=x), coefficients(p)
         for number, evaluate in enumerate(stages):
-            w = jnp.concatenate([known, jnp.zeros(values.zero + 1 - len(known))])
+            w = concatenate([known, zeros(values.zero + 1 - len(known), x)], like=x)
             found = evaluate({"time": t, "w": w, "p": p, "u": u})
             solved = 0.0 - found / divisors[cuts[number] : cuts[number + 1]]  # and not -0.0
-            known = jnp.concatenate([known, solved])
-        return jnp.concatenate([known, jnp.zeros(1)])
+            known = concatenate([known, solved], like=x)
+        return concatenate([known, zeros(1, x)], like=x)
 
     def residual(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
-        if corrections:  # values and what pulls gradients back through them, in one go
+        pull_back = None
+        if corrections and not isinstance(x, GraphArray):
+            # Values and what pulls gradients back through them, in one go.
             w, pull_back = jax.vjp(lambda x: compute(t, x, xdot, p, u), x)
         else:
             w = compute(t, x, xdot, p, u)
@@ -108,9 +115,12 @@ def index1_functions(model: ModelStructure, transformed: Transformation) -> Inde
             def of_values(w: Any, constraint: Any = constraint) -> Any:
                 return constraint({**vectors, "w": w})
 
-            (gradient,) = jax.vjp(of_values, w)[1](xdot[mu_places])
-            rows = rows + _all(pull_back(gradient)[0], chain_rows) * acts_on
-        return jnp.concatenate([rows, fd(vectors), fc(vectors)])
+            if pull_back is None:
+                gradient = gradient_by_nodes(of_values(w), xdot[mu_places], x)
+            else:
+                gradient = pull_back(jax.vjp(of_values, w)[1](xdot[mu_places])[0])[0]
+            rows = rows + _all(gradient, chain_rows) * acts_on
+        return concatenate([rows, fd(vectors), fc(vectors)], like=x)
 
     differential = int(slot_size[form.chain_slot].sum()) + int(sizes[form.fd].sum())
     return Index1Functions(
@@ -137,7 +147,7 @@ def _integrals(transformed: Transformation, equations: NodeEquations) -> Integra
 
 
 def _all(vector: Any, runs: tuple[Positions, ...]) -> Any:
-    return jnp.concatenate([take(vector, run) for run in runs])
+    return concatenate([take(vector, run) for run in runs], like=vector)
 
 
 def _corrections(transformed: Transformation, equations: NodeEquations, offset: Integers) -> list:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.indices import grouped, ranges, starts_of
@@ -23,6 +22,7 @@ from ..expressions.indexing import Positions, arithmetic_runs, c_strides, from_a
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Placeholder, make_template
 from ..language.flat_model import FlatEquation
+from ..plan.graph_array import concatenate, totals, zeros
 from .accesses import equation_tables
 from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
 from .intervals import MOST_RUNS, interval_runs
@@ -104,8 +104,9 @@ class NodeEquations:
         back = interval_runs(starts_of(lengths)[order], lengths[order])
 
         def evaluate_nodes(vectors: dict[str, Any]) -> Any:
-            found = jnp.concatenate([jnp.zeros(0), *(part.values(vectors) for part in parts)])
-            return jnp.concatenate([take(found, run) for run in back])
+            like = vectors["w"]
+            found = concatenate([zeros(0, like), *(part.values(vectors) for part in parts)], like)
+            return concatenate([take(found, run) for run in back], like)
 
         return Residuals(evaluate_nodes, len(parts))
 
@@ -153,7 +154,7 @@ class NodeEquations:
 
         def call(vectors: dict[str, Any]) -> Any:
             found = evaluate_all(root, placeholders, gathered, count, vectors).reshape(-1)
-            return jnp.concatenate([take(found, run) for run in chosen])
+            return concatenate([take(found, run) for run in chosen], like=found)
 
         return _Part(call, np.concatenate(starts), all_lengths)
 
@@ -219,7 +220,7 @@ class NodeEquations:
         total = int(self.transformed.structure.equation_size[nodes].sum())
 
         def call(vectors: dict[str, Any]) -> Any:
-            return jnp.zeros(total).at[row].add(weight * vectors["w"][column])
+            return totals(row, weight * vectors["w"][column], total)
 
         return call
 

@@ -14,6 +14,8 @@ import numpy as np
 from ..arrays.structure import NONE, Integers
 from ..expressions.printing import der_text
 from ..language.flat_model import FlatEquation, FlatModel
+from ..plan.graph_array import CannotPlan
+from ..plan.planned_function import MixedFunction, PlannedFunction, planned
 from .flat_residual import flat_residual
 from .value_map import ValueMap
 
@@ -21,7 +23,7 @@ from .value_map import ValueMap
 class WrittenEquations:
     """`residual(t, v, vdot, p, u)` is lhs - rhs of all equations; `values` finds v and vdot."""
 
-    def __init__(self, flat: FlatModel, where: ValueMap):
+    def __init__(self, flat: FlatModel, where: ValueMap, as_plan: bool = False):
         self.flat, self.equations = flat, flat_residual(flat)
         self.size = self.equations.unknowns.size
         self.rows = sum(equation.size for equation in flat.equations)
@@ -38,6 +40,7 @@ class WrittenEquations:
         self._v = self._found(where, self.order)
         self._vdot = self._found(where, self.order + 1)
         self._inputs, self.input_order = self._input_places()
+        self._plan = self._planned() if as_plan else None
 
     def _found(self, where: ValueMap, order: Integers) -> tuple[Integers, Integers]:
         """Places in w, and signs; what no equation has is zero."""
@@ -69,7 +72,20 @@ class WrittenEquations:
         return tuple(jnp.asarray(sign, float) * w[place] for place, sign in (self._v, self._vdot))
 
     def residual(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:
-        return self.equations.residual(t, v, vdot, p, u[self._inputs])[: self.rows]
+        if self._plan is not None:
+            return self._plan(jnp.reshape(jnp.asarray(t, float), (1,)), v, vdot, p, u[self._inputs])
+        return self._written(t, v, vdot, p, u[self._inputs])
+
+    def _written(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:
+        return self.equations.residual(t, v, vdot, p, u)[: self.rows]
+
+    def _planned(self) -> PlannedFunction | MixedFunction | None:
+        parameters = sum(parameter.size for parameter in self.flat.parameters)
+        sizes = (1, self.size, self.size, parameters, self.equations.inputs.size)
+        try:
+            return planned(lambda t, v, vdot, p, u: self._written(t[0], v, vdot, p, u), sizes)
+        except CannotPlan:
+            return None
 
     def equation_of(self, row: int) -> tuple[FlatEquation, int]:
         """The equation behind a row, and which of its elements it is."""

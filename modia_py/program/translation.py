@@ -9,6 +9,7 @@ from typing import Any
 from ..arrays.transform import Transformation, transform
 from ..lowering.index1_functions import Index1Functions, index1_functions
 from ..lowering.model_structure import ModelStructure
+from ..lowering.planned import with_plans
 from ..lowering.sparsity import sparsity
 from .crossings import Crossings
 from .program import Program, make_program
@@ -60,10 +61,14 @@ class Translation:
 
     def patterns(self) -> Any:
         """Patterns of a large model, from its terms; small ones are found by following the program."""
-        if self.functions.size < FEWEST_UNKNOWNS:
+        plans = self.functions.plans
+        if plans is None and self.functions.size < FEWEST_UNKNOWNS:
             return None
         if self.cache.patterns is None:
-            self.cache.patterns = sparsity(self.structure, self.transformed, self.functions)
+            if plans is not None:
+                self.cache.patterns = plans.patterns()
+            else:
+                self.cache.patterns = sparsity(self.structure, self.transformed, self.functions)
         return self.cache.patterns
 
     @cached_property
@@ -89,7 +94,6 @@ class Translation:
                 keep=structure.has_start,
                 tearing=False,
             )
-            self.cache.plain = Translation(
-                structure, transformed, index1_functions(structure, transformed), {}
-            )
+            functions = with_plans(structure, index1_functions(structure, transformed))
+            self.cache.plain = Translation(structure, transformed, functions, {})
         return self.cache.plain

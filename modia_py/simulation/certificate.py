@@ -131,7 +131,9 @@ class _Checker:
 
     def __init__(self, program: Program):
         self.program, size = program, program.functions.size
-        self.written = WrittenEquations(program.structure.flat, program.functions.value_map)
+        self.written = WrittenEquations(
+            program.structure.flat, program.functions.value_map, program.functions.plans is not None
+        )
         self.width = program.functions.value_map.zero + 1
         axes = (0, 0, 0, 0, None, None, None, None)
 

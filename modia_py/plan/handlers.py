@@ -1,0 +1,207 @@
+"""Plans as functions that XLA calls, for one or many points at a time.
+
+A plan travels as one vector of words (`encode`) and one of constants. All arrays have the same number of
+leading axes, those of `vmap`; an array that is the same for all lanes of an axis has length one there.
+Where only tangents differ along the last of them, its lanes are pushed through together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray, cfunc, njit
+
+from ..solvers.xla import calls as xla_calls
+from ..solvers.xla import structures
+from ..solvers.xla.calls import HANDLER, asked_for_version, numbers, words
+from ..solvers.xla.structures import BUFFER, FRAME, FRAME_WORDS, WORD
+from . import kernels, operations
+from .derivatives import Linearization
+from .kernels import evaluate, push
+from .plan import Plan
+
+EVALUATE, PUSH, PULL = "modia_py_plan_evaluate", "modia_py_plan_push", "modia_py_plan_pull"
+
+_HEADER = 8
+_INPUTS, _CONSTANTS, _GROUPS, _RESULTS, _OUTPUTS, _TANGENTS, _EDGES, _ROWS = range(_HEADER)
+
+
+def encode(plan: Plan, linear: Linearization | None = None) -> np.ndarray:
+    """A plan, and what is linear, as one vector of words."""
+    start = np.zeros(1, np.int64) if linear is None else linear.start
+    source = np.zeros(0, np.int64) if linear is None else linear.source
+    rows = np.zeros(0, np.int64) if linear is None else linear.rows
+    header = np.zeros(_HEADER, np.int64)
+    header[_INPUTS], header[_CONSTANTS] = plan.inputs, len(plan.constants)
+    header[_GROUPS], header[_RESULTS] = len(plan.groups), len(plan.operands)
+    header[_OUTPUTS], header[_TANGENTS] = len(plan.outputs), len(start) - 1
+    header[_EDGES], header[_ROWS] = len(source), len(rows)
+    parts = (header, plan.groups.ravel(), plan.operands.ravel(), plan.outputs, start, source, rows)
+    return np.concatenate([np.asarray(part, np.int64) for part in parts])
+
+
+@njit
+def _buffer(frame: Any, list_word: int, index: int) -> Any:
+    return words(words(frame[list_word], index + 1)[index], len(BUFFER))
+
+
+@njit
+def _program(frame: Any) -> Any:
+    described = _buffer(frame, FRAME.arguments, 0)
+    rank = described[BUFFER.rank]
+    return words(described[BUFFER.data], words(described[BUFFER.lengths], rank)[rank - 1])
+
+
+@njit
+def _row(described: Any, lane: int, full: Any) -> Any:
+    """The vector of an array for a lane of all lanes: `full` are the lengths of their axes."""
+    axes = len(full)
+    lengths = words(described[BUFFER.lengths], axes + 1)
+    width, place, stride = lengths[axes], 0, 1
+    for axis in range(axes - 1, -1, -1):
+        own = lane % full[axis]
+        lane //= full[axis]
+        if lengths[axis] > 1:
+            place += own * stride
+        stride *= lengths[axis]
+    return numbers(described[BUFFER.data] + WORD * place * width, width)
+
+
+@njit
+def _axes(described: Any) -> Any:
+    """Lengths of the axes of lanes."""
+    return words(described[BUFFER.lengths], described[BUFFER.rank])[:-1]
+
+
+@njit
+def _lanes(full: Any) -> int:
+    count = 1
+    for length in full:
+        count *= length
+    return count
+
+
+@njit
+def _fill(frame: Any, first: int, behind: int, lane: int, full: Any, w: Any) -> None:
+    """Inputs, one after the other, into w."""
+    place = 0
+    for index in range(first, behind):
+        vector = _row(_buffer(frame, FRAME.arguments, index), lane, full)
+        for k in range(len(vector)):
+            w[place + k] = vector[k]
+        place += len(vector)
+
+
+@njit
+def _values(program: Any, frame: Any) -> Any:
+    """Room for all values, with the constants."""
+    inputs, constants = program[_INPUTS], program[_CONSTANTS]
+    w = np.zeros(inputs + constants + program[_RESULTS])
+    given = numbers(_buffer(frame, FRAME.arguments, 1)[BUFFER.data], constants)
+    for k in range(constants):
+        w[inputs + k] = given[k]
+    return w
+
+
+@njit
+def _run(program: Any, w: Any) -> None:
+    groups = program[_HEADER : _HEADER + 3 * program[_GROUPS]].reshape((program[_GROUPS], 3))
+    first = _HEADER + 3 * program[_GROUPS]
+    operands = program[first : first + 3 * program[_RESULTS]].reshape((program[_RESULTS], 3))
+    evaluate(groups, operands, w, program[_INPUTS] + program[_CONSTANTS])
+
+
+@njit
+def _parts(program: Any) -> Any:
+    """Places of outputs; start, source and rows of what is linear."""
+    first = _HEADER + 3 * program[_GROUPS] + 3 * program[_RESULTS]
+    outputs = program[first : first + program[_OUTPUTS]]
+    first += program[_OUTPUTS]
+    start = program[first : first + program[_TANGENTS] + 1]
+    first += program[_TANGENTS] + 1
+    source = program[first : first + program[_EDGES]]
+    first += program[_EDGES]
+    return outputs, start, source, program[first : first + program[_ROWS]]
+
+
+@njit
+def _evaluate_all(frame: Any) -> None:
+    program, out = _program(frame), _buffer(frame, FRAME.results, 0)
+    full, outputs = _axes(out), _parts(program)[0]
+    w = _values(program, frame)
+    for lane in range(_lanes(full)):
+        _fill(frame, 2, frame[FRAME.argument_count], lane, full, w)
+        _run(program, w)
+        target = _row(out, lane, full)
+        for k in range(len(outputs)):
+            target[k] = w[outputs[k]]
+
+
+@njit
+def _vary(frame: Any, first: int, behind: int, axes: int) -> bool:
+    """Whether any of some arguments differs along the last axis of lanes."""
+    for index in range(first, behind):
+        described = _buffer(frame, FRAME.arguments, index)
+        if words(described[BUFFER.lengths], axes + 1)[axes - 1] > 1:
+            return True
+    return False
+
+
+@njit
+def _push_all(frame: Any) -> None:
+    """Arguments: program, constants, a vector as long as there are inputs, inputs, tangents."""
+    program, out = _program(frame), _buffer(frame, FRAME.results, 0)
+    full = _axes(out)
+    coefficient, start, source, rows = _parts(program)
+    described = _buffer(frame, FRAME.arguments, 2)
+    first = 3 + words(described[BUFFER.lengths], described[BUFFER.rank])[described[BUFFER.rank] - 1]
+    axes, lanes = len(full), _lanes(full)
+    together = 1
+    if axes > 0 and not _vary(frame, 3, first, axes):
+        together = full[axes - 1]
+    behind = frame[FRAME.argument_count]
+    inputs = 0
+    for index in range(first, behind):
+        own = _buffer(frame, FRAME.arguments, index)
+        inputs += words(own[BUFFER.lengths], axes + 1)[axes]
+    w, d = _values(program, frame), np.empty((inputs + program[_TANGENTS], together))
+    seed = np.empty(inputs)
+    for lane in range(0, lanes, max(together, 1)):
+        _fill(frame, 3, first, lane, full, w)
+        _run(program, w)
+        for k in range(together):
+            _fill(frame, first, behind, lane + k, full, seed)
+            for j in range(inputs):
+                d[j, k] = seed[j]
+        push(start, coefficient, source, w, d, inputs)
+        for k in range(together):
+            target = _row(out, lane + k, full)
+            for j in range(len(rows)):
+                target[j] = d[rows[j], k] if rows[j] >= 0 else 0.0
+
+
+def _handlers(fingerprint: int) -> dict[str, Any]:
+    """What XLA calls. The fingerprint of the other files is part of each function for numba's cache."""
+
+    @cfunc(HANDLER, cache=True)
+    def evaluate_handler(frame_pointer: Any) -> int:
+        frame = carray(frame_pointer, FRAME_WORDS)
+        if not asked_for_version(frame) and fingerprint != 0:
+            _evaluate_all(frame)
+        return 0
+
+    @cfunc(HANDLER, cache=True)
+    def push_handler(frame_pointer: Any) -> int:
+        frame = carray(frame_pointer, FRAME_WORDS)
+        if not asked_for_version(frame) and fingerprint != 0:
+            _push_all(frame)
+        return 0
+
+    return {EVALUATE: evaluate_handler, PUSH: push_handler}
+
+
+_OTHERS = (xla_calls, structures, kernels, operations)
+"""Whose functions or constants become part of what is compiled."""
+
+HANDLERS = _handlers(xla_calls.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))

@@ -1,0 +1,106 @@
+"""Models as plans: rows, values and derivatives are those of the templates' own evaluation by XLA."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from modia_py import Input, Model, Par, Var, der, elaborate, translate
+from modia_py.arrays.transform import transform
+from modia_py.lowering.index1_functions import index1_functions
+from modia_py.lowering.model_structure import model_structure
+from modia_py.lowering.planned import WITH_X_AND_XDOT, with_plans
+from modia_py.models.examples import Ladder, SlidingMass
+from modia_py.models.mechanisms import DoublePendulum, FourBar, Pendulum, SliderCrank
+
+
+class Driven(Model):
+    """Inputs and their derivatives, the time, relations, and a parameter array."""
+
+    u = Input()
+    k = Par([1.0, 2.0, 3.0])
+    x = Var(3, init=1.0)
+    y = Var(3)
+    z = Var(init=0.0)
+
+    def equations(self):
+        return [
+            der(self.x) == -self.k * self.y + np.sin(der(self.u) * 0.1),
+            self.y == np.where(self.x > 0.5, self.x, self.x**3) + np.cumsum(self.x),
+            der(self.z) == np.linalg.norm(self.x - self.u) - self.z * (self.z > 0.2),
+        ]
+
+
+MODELS = {
+    "sliding mass": SlidingMass,
+    "pendulum": Pendulum,
+    "double pendulum": DoublePendulum,
+    "slider crank": SliderCrank,
+    "four bars": FourBar,
+    "ladder": lambda: Ladder(7),
+    "driven": Driven,
+}
+
+
+@pytest.mark.parametrize("tearing", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_plan_is_what_the_templates_give(name, tearing):
+    structure = model_structure(elaborate(MODELS[name]()))
+    transformed = transform(
+        structure.structure,
+        structure.integers,
+        structure.integer_rows,
+        keep=structure.has_start,
+        tearing=tearing,
+    )
+    compiled = index1_functions(structure, transformed)
+    planned = with_plans(structure, compiled)
+    assert planned.plans is not None, planned.why_not_planned
+    n, random = compiled.size, np.random.default_rng(5)
+    parameters = sum(p.size for p in structure.flat.parameters)
+    inputs = compiled.input_size * (compiled.input_order + 1)
+    t, x, xdot = 0.7, random.normal(size=n), random.normal(size=n)
+    p, u = random.uniform(0.5, 2.0, size=parameters), random.normal(size=inputs)
+
+    def matrices(residual):
+        def both(x, xdot):
+            return jax.jacfwd(residual, (1, 2))(t, x, xdot, p, u)
+
+        return np.hstack(jax.jit(both)(x, xdot)) if n else np.zeros((0, 0))
+
+    for one, other in ((planned.residual, compiled.residual), (planned.values, compiled.values)):
+        expected = np.asarray(other(t, x, xdot, p, u))
+        np.testing.assert_allclose(one(t, x, xdot, p, u), expected, rtol=1e-12, atol=1e-12)
+    expected = matrices(compiled.residual)
+    found = matrices(planned.residual)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max(initial=1.0))
+    pattern = planned.plans.residual.pattern(WITH_X_AND_XDOT).toarray() != 0
+    assert (pattern | (expected == 0)).all()
+
+
+def test_what_calls_a_library_stays_a_piece_of_its_own():
+    class Tank(Model):
+        h = Var(init=1.0)
+        A = Var(2, init=[1.0, 2.0])
+        b = Var(2)
+
+        def equations(self):
+            matrix = np.array([[2.0, 1.0], [0.5, 3.0]])
+            return [
+                der(self.h) == -np.sqrt(self.h + 1.0),
+                der(self.A) == -self.b,
+                self.b == np.linalg.solve(matrix + self.h * np.eye(2), self.A),
+            ]
+
+    sim = translate(Tank())
+    assert "left to XLA: linalg.solve" in sim.report()
+    result = sim.simulate(1.0)
+    exact = (np.sqrt(2.0) - 0.5) ** 2 - 1.0
+    assert result.final("h") == pytest.approx(exact, abs=1e-5)
+
+
+def test_the_report_says_how_equations_are_evaluated():
+    assert "equations: a plan of" in translate(SlidingMass()).report()
+    assert "equations: compiled by XLA, " in (text := translate(Ladder(1000)).report())
+    assert "are long vectors" in text
