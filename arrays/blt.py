@@ -9,8 +9,8 @@ scalarization each of them contains all variables the others are matched with.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import networkx as nx
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
@@ -181,6 +181,8 @@ def _components_in_order(tail: Integers, head: Integers, count: int) -> Integers
 
 
 def _sorted_labels(label: Integers, tail: Integers, head: Integers) -> Integers:
+    import networkx as nx  # takes long to import, and not every model needs it
+
     condensed = nx.DiGraph()
     condensed.add_nodes_from(range(label.max() + 1))
     different = label[tail] != label[head]
@@ -190,8 +192,10 @@ def _sorted_labels(label: Integers, tail: Integers, head: Integers) -> Integers:
     return rank[label]
 
 
-def block_graph(structure: Structure, blocks: Blocks) -> nx.DiGraph:
+def block_graph(structure: Structure, blocks: Blocks) -> Any:
     """The blocks as a networkx graph; an edge leads from a block to one that needs its variables."""
+    import networkx as nx
+
     graph = nx.DiGraph()
     for block in range(len(blocks)):
         graph.add_node(

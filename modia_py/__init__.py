@@ -1,11 +1,16 @@
 """modia_py: models of physical systems in Python, with array equations and connected components.
 
-Importing modia_py sets JAX to 64 bit: simulation to a tolerance of 1e-6 has no use for less.
+Importing modia_py sets JAX to 64 bit (simulation to a tolerance of 1e-6 has no use for less), and lets it
+keep compiled programs on disk (`disk_cache`).
 """
 
 import jax
 
 jax.config.update("jax_enable_x64", True)
+
+from .disk_cache import use_disk_cache  # noqa: E402
+
+use_disk_cache()
 
 from .compiled_model import CompiledModel  # noqa: E402
 from .errors import (  # noqa: E402

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import jax
 import pytest
+
+os.environ.setdefault("MODIA_PY_CACHE", "off")  # tests compile what they test
 
 MOST_MAPS = 20_000
 """Linux lets a process map 65530 pieces of memory, and every program that XLA has compiled takes some."""

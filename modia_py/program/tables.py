@@ -11,7 +11,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.interpolate import Akima1DInterpolator, CubicSpline
 
 from ..errors import ModelError
 from ..language.flat_model import FlatSymbol
@@ -99,6 +98,11 @@ def _polynomials(knots: np.ndarray, values: np.ndarray, interpolation: str) -> n
         slopes = np.diff(values, axis=0) / np.diff(knots).reshape(-1, *(1,) * (values.ndim - 1))
         pieces = np.stack([slopes, values[:-1]], axis=1)
     else:
+        from scipy.interpolate import (
+            Akima1DInterpolator,
+            CubicSpline,
+        )  # takes long to import, and not every run needs it
+
         kind = CubicSpline if interpolation == "cubic" else Akima1DInterpolator
         pieces = np.moveaxis(kind(knots, values, axis=0).c, 1, 0)
     last = pieces[-1:].copy()  # goes on as the piece before it: the end of the table is no kink

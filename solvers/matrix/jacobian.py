@@ -21,7 +21,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import asdex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -85,6 +84,8 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
             given = (np.asarray(index, np.int64) for index in problem.pattern)
             rows, columns = np.divmod(np.unique(np.ravel_multi_index(tuple(given), (n, n))), n)
         else:
+            import asdex  # takes long to import, and is not needed where a pattern is given
+
             found = asdex.jacobian_sparsity(of_both, vector, time, vector, vector, *example)
             rows, columns = np.asarray(found.rows), np.asarray(found.cols)
     except Exception as error:  # asdex does not know every primitive; a dense pattern is always right
@@ -113,6 +114,8 @@ def colours_of(rows: np.ndarray, columns: np.ndarray, n: int, m: int | None = No
     m = n if m is None else m
     if len(rows) >= m * n:
         return np.arange(n, dtype=np.int32)
+    import asdex
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", asdex.DenseColoringWarning)
         sparsity = asdex.SparsityPattern.from_coo(rows, columns, (m, n))

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import asdex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -106,6 +105,8 @@ class SparseSystem:
 
 def _pattern(function: Any, x: np.ndarray, leaves: list[Any], m: int) -> tuple[np.ndarray, np.ndarray]:
     try:
+        import asdex  # takes long to import
+
         found = asdex.jacobian_sparsity(function, x, *leaves)
     except Exception:  # a dense pattern is always right
         rows, columns = (index.ravel() for index in np.indices((m, x.shape[0])))
