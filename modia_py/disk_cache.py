@@ -26,7 +26,7 @@ SHORTEST_COMPILATION = 0.02
 def use_disk_cache() -> Path | None:
     """Let JAX keep compiled programs on disk. Where; None if it is not to, or cannot."""
     chosen = os.environ.get("MODIA_PY_CACHE", "")
-    if chosen.lower() == "off" or jax.config.jax_compilation_cache_dir is not None:
+    if chosen.lower() == "off" or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
         return None
     directory = Path(chosen or _user_directory()) / _this_machine()
     try:

@@ -28,6 +28,8 @@ def options() -> dict[str, bool | str]:
     """The wanted options that are known here; none where there is no CPU to compile for."""
     if jax.default_backend() != "cpu":
         return {}
+    if _is_known(_WANTED):
+        return dict(_WANTED)
     return {name: value for name, value in _WANTED.items() if _is_known({name: value})}
 
 
@@ -35,7 +37,7 @@ def options() -> dict[str, bool | str]:
 def options_for_few_calls() -> dict[str, bool | str | int]:
     """Little optimization: compiling takes longer than all calls together."""
     level: dict[str, bool | str | int] = {"xla_backend_optimization_level": 0}
-    if jax.default_backend() != "cpu" or not _is_known(level):
+    if jax.default_backend() != "cpu" or not _is_known({**options(), **level}):
         return dict(options())
     return {**options(), **level}
 

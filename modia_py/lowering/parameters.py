@@ -56,7 +56,7 @@ class ParameterValues:
                 self._write(plain, parameter, checked)
             if not isinstance(checked, np.ndarray) or isinstance(parameter.symbol.value, Expr):
                 traced.append((parameter, checked))
-        vector = put_all(jnp.asarray(plain), traced)
+        vector = put_all(jax.device_put(plain), traced)
         for level in self.computed.levels:
             vector = put_all(level.follow(vector), traced)  # what is given does not follow
         if not isinstance(vector, jax.core.Tracer):

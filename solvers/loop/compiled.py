@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..compile_options import LONG, fast_jit
 from ..linear.choice import choose_solver, may_be_symmetric
@@ -21,10 +22,11 @@ from ..matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
 from ..method.context import Context, Method, Tables
 from ..method.formula import formula_of
 from ..method.polynomial import predict
-from ..method.settings import Settings, make_settings
-from ..method.state import State
+from ..method.settings import Settings
+from ..method.state import State, start_state
 from ..native.attempt import why_not
 from ..problem import Problem, kinds
+from .crossings import sides_at
 from .loop import run_chunk
 from .output import Buffer, evaluate
 from .start import Origin, first_matrix, no_origin, start
@@ -97,19 +99,16 @@ def _first_matrix(method: Method, tables: Tables, settings: Settings, p: Any, or
 
 def _placeholder(method: Method, tables: Tables, p: Any, origin: Origin) -> State:
     """A state of zeros, as a start would make it."""
-    keeps_pivots = method.solver.keeps_pivots
-    settings = make_settings(
-        method.problem,
-        method.formula,
-        keeps_pivots,
-        t_end=0.0,
-        rtol=1.0,
-        atol=1.0,
-        max_steps=1,
-        max_order=1,
-    )
-    state = jax.eval_shape(partial(_start, method, factors=None), tables, settings, p, origin)
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
+    solver, problem = method.solver, method.problem
+
+    def state(values: jax.Array, x: jax.Array, p: Any) -> State:
+        factors = solver.factor(tables.solver, values, solver.no_factors)
+        return start_state(0.0, x, x, 1.0, factors, sides_at(problem, 0.0, x, x, p))
+
+    entries = jax.ShapeDtypeStruct(tables.gather.rows.shape, np.float64)
+    shapes = jax.eval_shape(state, entries, origin.x, p)
+    # Made by numpy: JAX would compile a program for each shape.
+    return jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
 
 
 def compile_problem(
@@ -137,7 +136,7 @@ def compile_problem(
         seen = matrix(gather, t, x, xdot, p, c)
     chosen = choose_solver(linear_solver, pattern, seen)
     method = Method(problem, chosen.solver, pattern.directions, formulas)
-    tables = Tables(gather, chosen.solver.tables, jnp.asarray(problem.slope_places))
+    tables = Tables(gather, chosen.solver.tables, jax.device_put(problem.slope_places))
     nowhere = placeholder = None
     if chosen.solver.no_factors is not NEEDS_PIVOTS and problem.size < LONG:
         nowhere = no_origin(problem.size)

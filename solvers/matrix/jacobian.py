@@ -71,9 +71,9 @@ class Pattern:
 def find_pattern(problem: Problem, p: Any) -> Pattern:
     """Pattern and colouring of the iteration matrix of a problem; dense where tracing fails."""
     n = problem.size
-    vector, time = jnp.zeros(n), jnp.zeros(())
+    vector, time = np.zeros(n), np.zeros(())
     leaves, tree = jax.tree.flatten(p)
-    example = [jnp.zeros(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+    example = [np.zeros(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
 
     def of_both(z: Any, t: Any, x: Any, xdot: Any, *parameters: Any) -> Any:
         return problem.residual(t, x + z, xdot + z, jax.tree.unflatten(tree, parameters))
@@ -142,7 +142,7 @@ class Gather(NamedTuple):
 def gather_tables(pattern: Pattern) -> Gather:
     """The tables of a pattern as arrays that travel as arguments of compiled functions."""
     positions = pattern.colours[pattern.columns].astype(np.int64) * pattern.size + pattern.rows
-    return Gather(*map(jnp.asarray, (pattern.colours, positions, pattern.rows, pattern.columns)))
+    return Gather(*map(jax.device_put, (pattern.colours, positions, pattern.rows, pattern.columns)))
 
 
 def matrix_product(

@@ -20,7 +20,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
@@ -76,7 +75,7 @@ class SparseSystem:
         self.rows, self.columns = np.asarray(entries[0]), np.asarray(entries[1])
         self.colours = colours_of(self.rows, self.columns, self.n, self.m)
         directions = int(self.colours.max(initial=0)) + 1
-        colours = jnp.asarray(self.colours)
+        colours = jax.device_put(self.colours)
 
         def compressed(colours: Any, x: Any, *leaves: Any) -> Any:
             def product(z: Any) -> Any:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numba import carray, cfunc
 
@@ -109,8 +108,7 @@ def what_is_wrong() -> str:
     """What XLA's structures have that they should not; empty if all is well. XLA has to know the
     handler."""
     found = jax.jit(lambda **arrays: call(PROBE, **arrays))(
-        matrix=jnp.asarray(MATRIX), integers=jnp.asarray(INTEGERS), total=jnp.asarray(MATRIX[::-1]),
-        seen=jnp.zeros(len(SEEN), jnp.int64),
+        matrix=MATRIX, integers=INTEGERS, total=MATRIX[::-1].copy(), seen=np.zeros(len(SEEN), np.int64),
     )  # fmt: skip
     seen = dict(zip(EXPECTED, np.asarray(found["seen"]).tolist(), strict=True))
     for name, expected in EXPECTED.items():
