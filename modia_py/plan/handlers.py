@@ -21,7 +21,7 @@ from .derivatives import Linearization
 from .kernels import evaluate, push
 from .plan import Plan
 
-EVALUATE, PUSH, PULL = "modia_py_plan_evaluate", "modia_py_plan_push", "modia_py_plan_pull"
+EVALUATE, PUSH = "modia_py_plan_evaluate", "modia_py_plan_push"
 
 _HEADER = 8
 _INPUTS, _CONSTANTS, _GROUPS, _RESULTS, _OUTPUTS, _TANGENTS, _EDGES, _ROWS = range(_HEADER)
@@ -37,7 +37,7 @@ def encode(plan: Plan, linear: Linearization | None = None) -> np.ndarray:
     header[_GROUPS], header[_RESULTS] = len(plan.groups), len(plan.operands)
     header[_OUTPUTS], header[_TANGENTS] = len(plan.outputs), len(start) - 1
     header[_EDGES], header[_ROWS] = len(source), len(rows)
-    parts = (header, plan.groups.ravel(), plan.operands.ravel(), plan.outputs, start, source, rows)
+    parts = (header, plan.groups.ravel(), plan.operands.T.ravel(), plan.outputs, start, source, rows)
     return np.concatenate([np.asarray(part, np.int64) for part in parts])
 
 
@@ -97,7 +97,7 @@ def _fill(frame: Any, first: int, behind: int, lane: int, full: Any, w: Any) -> 
 def _values(program: Any, frame: Any) -> Any:
     """Room for all values, with the constants."""
     inputs, constants = program[_INPUTS], program[_CONSTANTS]
-    w = np.zeros(inputs + constants + program[_RESULTS])
+    w = np.empty(inputs + constants + program[_RESULTS])
     given = numbers(_buffer(frame, FRAME.arguments, 1)[BUFFER.data], constants)
     for k in range(constants):
         w[inputs + k] = given[k]
@@ -108,19 +108,20 @@ def _values(program: Any, frame: Any) -> Any:
 def _run(program: Any, w: Any) -> None:
     groups = program[_HEADER : _HEADER + 3 * program[_GROUPS]].reshape((program[_GROUPS], 3))
     first = _HEADER + 3 * program[_GROUPS]
-    operands = program[first : first + 3 * program[_RESULTS]].reshape((program[_RESULTS], 3))
-    evaluate(groups, operands, w, program[_INPUTS] + program[_CONSTANTS])
+    count = program[_RESULTS]
+    places = program[first : first + 3 * count].view(np.uint64).reshape((3, count))
+    evaluate(groups, places[0], places[1], places[2], w, program[_INPUTS] + program[_CONSTANTS])
 
 
 @njit
 def _parts(program: Any) -> Any:
     """Places of outputs; start, source and rows of what is linear."""
     first = _HEADER + 3 * program[_GROUPS] + 3 * program[_RESULTS]
-    outputs = program[first : first + program[_OUTPUTS]]
+    outputs = program[first : first + program[_OUTPUTS]].view(np.uint64)
     first += program[_OUTPUTS]
     start = program[first : first + program[_TANGENTS] + 1]
     first += program[_TANGENTS] + 1
-    source = program[first : first + program[_EDGES]]
+    source = program[first : first + program[_EDGES]].view(np.uint64)
     first += program[_EDGES]
     return outputs, start, source, program[first : first + program[_ROWS]]
 

@@ -1,5 +1,8 @@
 """Native code that reads plans: nothing is compiled for a model.
 
+Every operation has a loop of its own over the nodes of a group: nothing is decided for each of them. Places
+are unsigned: numba would look at each whether it counts from the end.
+
 All memory besides arguments and results is made by each call for itself: XLA may call from several threads
 at once.
 """
@@ -7,6 +10,7 @@ at once.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,152 +18,284 @@ from numba import njit
 
 from .operations import NUMBER
 
-# numba wants numbers of operations as constants.
-_NEG, _ADD, _SUB, _MUL, _DIV = (NUMBER[name] for name in "neg add sub mul div".split())
-_POW, _SQRT, _EXP, _LOG, _EXPM1, _LOG1P = (NUMBER[n] for n in "pow sqrt exp log expm1 log1p".split())
-_SIN, _COS, _TAN, _ASIN, _ACOS, _ATAN = (NUMBER[n] for n in "sin cos tan asin acos atan".split())
-_SINH, _COSH, _TANH = (NUMBER[n] for n in "sinh cosh tanh".split())
-_ASINH, _ACOSH, _ATANH = (NUMBER[n] for n in "asinh acosh atanh".split())
-_CBRT, _ABS, _ERF, _LOGISTIC = (NUMBER[n] for n in "cbrt abs erf logistic".split())
-_ATAN2, _MAX, _MIN, _REM = (NUMBER[n] for n in "atan2 max min rem".split())
-_SIGN, _FLOOR, _CEIL, _RINT, _TRUNC = (NUMBER[n] for n in "sign floor ceil rint trunc".split())
-_IS_FINITE, _NOT, _LT, _LE, _EQ, _NE = (NUMBER[n] for n in "is_finite not lt le eq ne".split())
-_AND, _OR, _XOR, _SELECT = (NUMBER[n] for n in "and or xor select".split())
+# Values.
+
+_ONE: dict[str, Callable[[float], float]] = {
+    "neg": lambda a: -a,
+    "sqrt": lambda a: np.sqrt(a),
+    "exp": lambda a: np.exp(a),
+    "log": lambda a: np.log(a),
+    "expm1": lambda a: np.expm1(a),
+    "log1p": lambda a: np.log1p(a),
+    "sin": lambda a: np.sin(a),
+    "cos": lambda a: np.cos(a),
+    "tan": lambda a: np.tan(a),
+    "asin": lambda a: np.arcsin(a),
+    "acos": lambda a: np.arccos(a),
+    "atan": lambda a: np.arctan(a),
+    "sinh": lambda a: np.sinh(a),
+    "cosh": lambda a: np.cosh(a),
+    "tanh": lambda a: np.tanh(a),
+    "asinh": lambda a: np.arcsinh(a),
+    "acosh": lambda a: np.arccosh(a),
+    "atanh": lambda a: np.arctanh(a),
+    "cbrt": lambda a: np.cbrt(a),
+    "abs": lambda a: abs(a),
+    "erf": lambda a: math.erf(a),
+    "logistic": lambda a: 1.0 / (1.0 + np.exp(-a)) if a >= 0 else np.exp(a) / (1.0 + np.exp(a)),
+    "sign": lambda a: np.sign(a),
+    "floor": lambda a: np.floor(a),
+    "ceil": lambda a: np.ceil(a),
+    "rint": lambda a: np.rint(a),
+    "trunc": lambda a: np.trunc(a),
+    "is_finite": lambda a: 1.0 if math.isfinite(a) else 0.0,
+    "not": lambda a: 0.0 if a != 0 else 1.0,
+}
+_TWO: dict[str, Callable[[float, float], float]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "pow": lambda a, b: np.power(a, b),
+    "atan2": lambda a, b: math.atan2(a, b),
+    "max": lambda a, b: a if (a >= b or a != a) else b,
+    "min": lambda a, b: a if (a <= b or a != a) else b,
+    "rem": lambda a, b: np.fmod(a, b),
+    "lt": lambda a, b: 1.0 if a < b else 0.0,
+    "le": lambda a, b: 1.0 if a <= b else 0.0,
+    "eq": lambda a, b: 1.0 if a == b else 0.0,
+    "ne": lambda a, b: 1.0 if a != b else 0.0,
+    "and": lambda a, b: 1.0 if a != 0 and b != 0 else 0.0,
+    "or": lambda a, b: 1.0 if a != 0 or b != 0 else 0.0,
+    "xor": lambda a, b: 1.0 if (a != 0) != (b != 0) else 0.0,
+}
 
 
-@njit(error_model="numpy")
-def _sum_group(o: int, i: int, j: int, at: Any, w: Any, first: int) -> bool:
-    """The commonest operations; whether it was one of them."""
-    if o == _MUL:
-        for k in range(i, j):
-            w[k] = w[at[k - first, 0]] * w[at[k - first, 1]]
-    elif o == _ADD:
-        for k in range(i, j):
-            w[k] = w[at[k - first, 0]] + w[at[k - first, 1]]
-    elif o == _SUB:
-        for k in range(i, j):
-            w[k] = w[at[k - first, 0]] - w[at[k - first, 1]]
-    elif o == _NEG:
-        for k in range(i, j):
-            w[k] = -w[at[k - first, 0]]
-    elif o == _DIV:
-        for k in range(i, j):
-            w[k] = w[at[k - first, 0]] / w[at[k - first, 1]]
-    else:
-        return False
-    return True
+def _loop_of_one(function: Callable[[float], float]) -> Any:
+    value = njit(error_model="numpy")(function)
+
+    @njit(error_model="numpy")
+    def loop(first: int, behind: int, shift: int, a: Any, w: Any) -> None:
+        for k in range(first, behind):
+            w[k] = value(w[a[k - shift]])
+
+    return loop
 
 
-@njit(error_model="numpy")
-def _one(o: int, a: float) -> float:
-    """Operations with one operand."""
-    if o == _SIN:
-        return math.sin(a) if math.isfinite(a) else math.nan
-    if o == _COS:
-        return math.cos(a) if math.isfinite(a) else math.nan
-    if o == _SQRT:
-        return np.sqrt(a)
-    if o == _EXP:
-        return np.exp(a)
-    if o == _LOG:
-        return np.log(a)
-    if o == _TANH:
-        return np.tanh(a)
-    if o == _TAN:
-        return np.tan(a)
-    if o == _ASIN:
-        return np.arcsin(a)
-    if o == _ACOS:
-        return np.arccos(a)
-    if o == _ATAN:
-        return np.arctan(a)
-    if o == _SINH:
-        return np.sinh(a)
-    if o == _COSH:
-        return np.cosh(a)
-    if o == _ASINH:
-        return np.arcsinh(a)
-    if o == _ACOSH:
-        return np.arccosh(a)
-    if o == _ATANH:
-        return np.arctanh(a)
-    if o == _EXPM1:
-        return np.expm1(a)
-    if o == _LOG1P:
-        return np.log1p(a)
-    if o == _CBRT:
-        return np.cbrt(a)
-    if o == _ABS:
-        return abs(a)
-    if o == _ERF:
-        return math.erf(a)
-    if o == _LOGISTIC:
-        return 1.0 / (1.0 + np.exp(-a)) if a >= 0 else np.exp(a) / (1.0 + np.exp(a))
-    if o == _SIGN:
-        return np.sign(a)
-    if o == _FLOOR:
-        return np.floor(a)
-    if o == _CEIL:
-        return np.ceil(a)
-    if o == _RINT:
-        return np.rint(a)
-    if o == _TRUNC:
-        return np.trunc(a)
-    if o == _IS_FINITE:
-        return 1.0 if math.isfinite(a) else 0.0
-    if o == _NOT:
-        return 1.0 - a
-    return math.nan
+def _loop_of_two(function: Callable[[float, float], float]) -> Any:
+    value = njit(error_model="numpy")(function)
 
+    @njit(error_model="numpy")
+    def loop(first: int, behind: int, shift: int, a: Any, b: Any, w: Any) -> None:
+        for k in range(first, behind):
+            w[k] = value(w[a[k - shift]], w[b[k - shift]])
 
-@njit(error_model="numpy")
-def _two(o: int, a: float, b: float) -> float:
-    """Operations with two operands."""
-    if o == _POW:
-        return np.power(a, b)
-    if o == _ATAN2:
-        return math.atan2(a, b)
-    if o in (_MAX, _OR):
-        return a if (a >= b or a != a) else b
-    if o in (_MIN, _AND):
-        return a if (a <= b or a != a) else b
-    if o == _REM:
-        return np.fmod(a, b)
-    if o == _LT:
-        return 1.0 if a < b else 0.0
-    if o == _LE:
-        return 1.0 if a <= b else 0.0
-    if o == _EQ:
-        return 1.0 if a == b else 0.0
-    if o in (_NE, _XOR):
-        return 1.0 if a != b else 0.0
-    return math.nan
-
-
-@njit(error_model="numpy")
-def evaluate(groups: Any, at: Any, w: Any, first: int) -> None:
-    """All results of a plan, into w, which holds inputs and constants."""
-    for g in range(groups.shape[0]):
-        o, i, j = groups[g, 0], groups[g, 1], groups[g, 2]
-        if _sum_group(o, i, j, at, w, first):
-            continue
-        if o == _SELECT:
-            for k in range(i, j):
-                w[k] = w[at[k - first, 1]] if w[at[k - first, 0]] != 0 else w[at[k - first, 2]]
-        elif _is_binary(o):
-            for k in range(i, j):
-                w[k] = _two(o, w[at[k - first, 0]], w[at[k - first, 1]])
-        else:
-            for k in range(i, j):
-                w[k] = _one(o, w[at[k - first, 0]])
+    return loop
 
 
 @njit
-def _is_binary(o: int) -> bool:
-    return o in (_POW, _ATAN2, _MAX, _MIN, _REM, _LT, _LE, _EQ, _NE, _AND, _OR, _XOR)
+def _loop_of_select(first: int, behind: int, shift: int, a: Any, b: Any, c: Any, w: Any) -> None:
+    for k in range(first, behind):
+        w[k] = w[b[k - shift]] if w[a[k - shift]] != 0 else w[c[k - shift]]
 
 
-@njit(error_model="numpy")
+# numba wants numbers of operations, and functions, under names of their own.
+_MUL = NUMBER["mul"]
+_ADD = NUMBER["add"]
+_SUB = NUMBER["sub"]
+_NEG = NUMBER["neg"]
+_DIV = NUMBER["div"]
+_SIN = NUMBER["sin"]
+_COS = NUMBER["cos"]
+_EXP = NUMBER["exp"]
+_SQRT = NUMBER["sqrt"]
+_TANH = NUMBER["tanh"]
+_SELECT = NUMBER["select"]
+_POW = NUMBER["pow"]
+_MAX = NUMBER["max"]
+_MIN = NUMBER["min"]
+_LT = NUMBER["lt"]
+_LE = NUMBER["le"]
+_LOG = NUMBER["log"]
+_EXPM1 = NUMBER["expm1"]
+_LOG1P = NUMBER["log1p"]
+_TAN = NUMBER["tan"]
+_ASIN = NUMBER["asin"]
+_ACOS = NUMBER["acos"]
+_ATAN = NUMBER["atan"]
+_SINH = NUMBER["sinh"]
+_COSH = NUMBER["cosh"]
+_ASINH = NUMBER["asinh"]
+_ACOSH = NUMBER["acosh"]
+_ATANH = NUMBER["atanh"]
+_CBRT = NUMBER["cbrt"]
+_ABS = NUMBER["abs"]
+_ERF = NUMBER["erf"]
+_LOGISTIC = NUMBER["logistic"]
+_SIGN = NUMBER["sign"]
+_FLOOR = NUMBER["floor"]
+_CEIL = NUMBER["ceil"]
+_RINT = NUMBER["rint"]
+_TRUNC = NUMBER["trunc"]
+_IS_FINITE = NUMBER["is_finite"]
+_NOT = NUMBER["not"]
+_ATAN2 = NUMBER["atan2"]
+_REM = NUMBER["rem"]
+_EQ = NUMBER["eq"]
+_NE = NUMBER["ne"]
+_AND = NUMBER["and"]
+_OR = NUMBER["or"]
+_XOR = NUMBER["xor"]
+_loop_mul = _loop_of_two(_TWO["mul"])
+_loop_add = _loop_of_two(_TWO["add"])
+_loop_sub = _loop_of_two(_TWO["sub"])
+_loop_neg = _loop_of_one(_ONE["neg"])
+_loop_div = _loop_of_two(_TWO["div"])
+_loop_sin = _loop_of_one(_ONE["sin"])
+_loop_cos = _loop_of_one(_ONE["cos"])
+_loop_exp = _loop_of_one(_ONE["exp"])
+_loop_sqrt = _loop_of_one(_ONE["sqrt"])
+_loop_tanh = _loop_of_one(_ONE["tanh"])
+_loop_pow = _loop_of_two(_TWO["pow"])
+_loop_max = _loop_of_two(_TWO["max"])
+_loop_min = _loop_of_two(_TWO["min"])
+_loop_lt = _loop_of_two(_TWO["lt"])
+_loop_le = _loop_of_two(_TWO["le"])
+_loop_log = _loop_of_one(_ONE["log"])
+_loop_expm1 = _loop_of_one(_ONE["expm1"])
+_loop_log1p = _loop_of_one(_ONE["log1p"])
+_loop_tan = _loop_of_one(_ONE["tan"])
+_loop_asin = _loop_of_one(_ONE["asin"])
+_loop_acos = _loop_of_one(_ONE["acos"])
+_loop_atan = _loop_of_one(_ONE["atan"])
+_loop_sinh = _loop_of_one(_ONE["sinh"])
+_loop_cosh = _loop_of_one(_ONE["cosh"])
+_loop_asinh = _loop_of_one(_ONE["asinh"])
+_loop_acosh = _loop_of_one(_ONE["acosh"])
+_loop_atanh = _loop_of_one(_ONE["atanh"])
+_loop_cbrt = _loop_of_one(_ONE["cbrt"])
+_loop_abs = _loop_of_one(_ONE["abs"])
+_loop_erf = _loop_of_one(_ONE["erf"])
+_loop_logistic = _loop_of_one(_ONE["logistic"])
+_loop_sign = _loop_of_one(_ONE["sign"])
+_loop_floor = _loop_of_one(_ONE["floor"])
+_loop_ceil = _loop_of_one(_ONE["ceil"])
+_loop_rint = _loop_of_one(_ONE["rint"])
+_loop_trunc = _loop_of_one(_ONE["trunc"])
+_loop_is_finite = _loop_of_one(_ONE["is_finite"])
+_loop_not = _loop_of_one(_ONE["not"])
+_loop_atan2 = _loop_of_two(_TWO["atan2"])
+_loop_rem = _loop_of_two(_TWO["rem"])
+_loop_eq = _loop_of_two(_TWO["eq"])
+_loop_ne = _loop_of_two(_TWO["ne"])
+_loop_and = _loop_of_two(_TWO["and"])
+_loop_or = _loop_of_two(_TWO["or"])
+_loop_xor = _loop_of_two(_TWO["xor"])
+
+
+@njit
+def evaluate(groups: Any, a: Any, b: Any, c: Any, w: Any, shift: int) -> None:
+    """All results of a plan, into w, which holds inputs and constants; a, b, c are places of operands."""
+    for g in range(groups.shape[0]):
+        o, i, j = groups[g, 0], groups[g, 1], groups[g, 2]
+        if o == _MUL:
+            _loop_mul(i, j, shift, a, b, w)
+        elif o == _ADD:
+            _loop_add(i, j, shift, a, b, w)
+        elif o == _SUB:
+            _loop_sub(i, j, shift, a, b, w)
+        elif o == _NEG:
+            _loop_neg(i, j, shift, a, w)
+        elif o == _DIV:
+            _loop_div(i, j, shift, a, b, w)
+        elif o == _SIN:
+            _loop_sin(i, j, shift, a, w)
+        elif o == _COS:
+            _loop_cos(i, j, shift, a, w)
+        elif o == _EXP:
+            _loop_exp(i, j, shift, a, w)
+        elif o == _SQRT:
+            _loop_sqrt(i, j, shift, a, w)
+        elif o == _TANH:
+            _loop_tanh(i, j, shift, a, w)
+        elif o == _SELECT:
+            _loop_of_select(i, j, shift, a, b, c, w)
+        elif o == _POW:
+            _loop_pow(i, j, shift, a, b, w)
+        elif o == _MAX:
+            _loop_max(i, j, shift, a, b, w)
+        elif o == _MIN:
+            _loop_min(i, j, shift, a, b, w)
+        elif o == _LT:
+            _loop_lt(i, j, shift, a, b, w)
+        elif o == _LE:
+            _loop_le(i, j, shift, a, b, w)
+        elif o == _LOG:
+            _loop_log(i, j, shift, a, w)
+        elif o == _EXPM1:
+            _loop_expm1(i, j, shift, a, w)
+        elif o == _LOG1P:
+            _loop_log1p(i, j, shift, a, w)
+        elif o == _TAN:
+            _loop_tan(i, j, shift, a, w)
+        elif o == _ASIN:
+            _loop_asin(i, j, shift, a, w)
+        elif o == _ACOS:
+            _loop_acos(i, j, shift, a, w)
+        elif o == _ATAN:
+            _loop_atan(i, j, shift, a, w)
+        elif o == _SINH:
+            _loop_sinh(i, j, shift, a, w)
+        elif o == _COSH:
+            _loop_cosh(i, j, shift, a, w)
+        elif o == _ASINH:
+            _loop_asinh(i, j, shift, a, w)
+        elif o == _ACOSH:
+            _loop_acosh(i, j, shift, a, w)
+        elif o == _ATANH:
+            _loop_atanh(i, j, shift, a, w)
+        elif o == _CBRT:
+            _loop_cbrt(i, j, shift, a, w)
+        elif o == _ABS:
+            _loop_abs(i, j, shift, a, w)
+        elif o == _ERF:
+            _loop_erf(i, j, shift, a, w)
+        elif o == _LOGISTIC:
+            _loop_logistic(i, j, shift, a, w)
+        elif o == _SIGN:
+            _loop_sign(i, j, shift, a, w)
+        elif o == _FLOOR:
+            _loop_floor(i, j, shift, a, w)
+        elif o == _CEIL:
+            _loop_ceil(i, j, shift, a, w)
+        elif o == _RINT:
+            _loop_rint(i, j, shift, a, w)
+        elif o == _TRUNC:
+            _loop_trunc(i, j, shift, a, w)
+        elif o == _IS_FINITE:
+            _loop_is_finite(i, j, shift, a, w)
+        elif o == _NOT:
+            _loop_not(i, j, shift, a, w)
+        elif o == _ATAN2:
+            _loop_atan2(i, j, shift, a, b, w)
+        elif o == _REM:
+            _loop_rem(i, j, shift, a, b, w)
+        elif o == _EQ:
+            _loop_eq(i, j, shift, a, b, w)
+        elif o == _NE:
+            _loop_ne(i, j, shift, a, b, w)
+        elif o == _AND:
+            _loop_and(i, j, shift, a, b, w)
+        elif o == _OR:
+            _loop_or(i, j, shift, a, b, w)
+        elif o == _XOR:
+            _loop_xor(i, j, shift, a, b, w)
+
+
+# Derivatives.
+
+
+@njit
 def push(start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int) -> None:
     """Tangents of all nodes into d, whose first rows are those of the inputs; a direction a column."""
     lanes = d.shape[1]
@@ -168,19 +304,7 @@ def push(start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int)
         for lane in range(lanes):
             d[row, lane] = 0.0
         for e in range(start[k], start[k + 1]):
-            c, from_row = w[coefficient[e]], source[e]
-            if c != 0.0:
+            factor, other = w[coefficient[e]], source[e]
+            if factor != 0.0:
                 for lane in range(lanes):
-                    d[row, lane] += c * d[from_row, lane]
-
-
-@njit(error_model="numpy")
-def pull(start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int) -> None:
-    """Cotangents of all nodes, from those of the roots."""
-    for k in range(len(start) - 2, -1, -1):
-        own = d[inputs + k]
-        if own != 0.0:
-            for e in range(start[k], start[k + 1]):
-                c = w[coefficient[e]]
-                if c != 0.0:
-                    d[source[e]] += c * own
+                    d[row, lane] += factor * d[other, lane]

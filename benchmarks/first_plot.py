@@ -1,0 +1,152 @@
+"""From a new process to a first result: processor and wall seconds, without and with the disk cache.
+
+    python benchmarks/first_plot.py [case ...]      all cases, or some: see CASES
+    python benchmarks/first_plot.py --quick         without the longest
+
+Each case runs in a process of its own, with a directory of its own for compiled programs: first empty, then
+again. `first` is the first `simulate` (translation included), without imports; `process` is all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+LONG = {"rod 1000000", "ladder 100000"}
+CASES = [
+    "decay", "readme",
+    *(f"light {n}" for n in (50, 100, 400, 1000, 2000)), *(f"heavy {n}" for n in (10, 100, 200, 1000)),
+    *(f"arm {n}" for n in (2, 3, 6, 24)),
+    "rod 100", "rod 100000", "rod 1000000", "ladder 10000", "ladder 100000", "chain 1000",
+]  # fmt: skip
+
+
+def many_equations(count: int, depth: int) -> Any:
+    """Equations that all differ: random expressions of a depth, in four neighbours."""
+    import numpy as np
+
+    from modia_py import Model, Var, der
+
+    functions: list[Callable[[Any], Any]] = [
+        np.sin, np.cos, np.tanh, np.arctan, np.arcsinh, lambda z: np.exp(-z * z), lambda z: z / (1 + z * z),
+        lambda z: np.sqrt(1 + z * z), lambda z: np.log(1 + z * z),
+    ]  # fmt: skip
+    rng = random.Random(1)
+
+    def expression(leaves: list[Any], depth: int) -> Any:
+        if depth == 0:
+            return rng.choice(leaves)
+        a, kind, f = expression(leaves, depth - 1), rng.randrange(4), rng.choice(functions)
+        if kind == 0:
+            return f(a)
+        b = expression(leaves, depth - 1)
+        if kind == 1:
+            return a + rng.choice([0.3, 0.5, 0.7]) * b
+        return a * f(b) if kind == 2 else f(a - b)
+
+    class Many(Model):
+        def __init__(self) -> None:
+            super().__init__()
+            for k in range(count):
+                setattr(self, f"x{k}", Var(init=0.1 + 0.8 * k / count))
+
+        def equations(self) -> Any:
+            x = [getattr(self, f"x{k}") for k in range(count)]
+            near = [[x[(k + j) % count] for j in (-1, 0, 1, 2)] for k in range(count)]
+            return [der(x[k]) == 0.2 * np.tanh(expression(near[k], depth)) - x[k] for k in range(count)]
+
+    return Many()
+
+
+def model_of(case: str) -> tuple[Any, float]:
+    kind, _, size = case.partition(" ")
+    if kind in ("light", "heavy"):
+        return many_equations(int(size), 2 if kind == "light" else 4), 1.0
+    if kind == "arm":
+        from spatial_arm import Arm
+
+        return Arm(int(size)), 1.0
+    if kind == "chain":
+        from certificate import PendulumChain
+
+        return PendulumChain(int(size)), 0.5
+    from modia_py.models.examples import Decay, HeatRod, Ladder, SlidingMass
+
+    models = {"decay": Decay, "readme": SlidingMass, "rod": HeatRod, "ladder": Ladder}
+    return models[kind](*([int(size)] if size else [])), 1.0
+
+
+def measure(case: str) -> None:
+    """In a process of its own: one line of JSON."""
+    import resource
+
+    import modia_py
+
+    model, stop = model_of(case)
+    wall, processor = time.perf_counter(), time.process_time()
+    sim = modia_py.translate(model)
+    result = sim.simulate(stop)
+    if case == "readme":
+        result.plot("s", "v").savefig(os.devnull, format="png")
+    first = time.perf_counter() - wall, time.process_time() - processor
+    warm = []
+    for _ in range(5 if first[0] < 20 else 1):
+        began = time.perf_counter()
+        sim.simulate(stop)
+        warm.append(time.perf_counter() - began)
+    print(
+        json.dumps(
+            {
+                "first": first,
+                "process": (time.time() - float(os.environ["BEGAN"]) - sum(warm), None),
+                "warm": min(warm),
+                "x": sim.translation.functions.size,
+                "parts": {name: round(value, 3) for name, value in result.stats.seconds.items()},
+                "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+            }
+        )
+    )
+
+
+def main() -> None:
+    chosen = [case for case in sys.argv[1:] if not case.startswith("-")]
+    names = chosen or [case for case in CASES if "--quick" not in sys.argv or case not in LONG]
+    titles = "case", "x", "first (cpu)", "process", "cached: first", "process", "warm", "GB"
+    print("{:15} {:>8} {:>18} {:>8} {:>15} {:>8} {:>8} {:>5}".format(*titles))
+    for case in names:
+        with tempfile.TemporaryDirectory() as directory:
+            found = []
+            for _ in range(2):
+                environment = {**os.environ, "MODIA_PY_CACHE": directory, "BEGAN": str(time.time())}
+                command = [sys.executable, __file__, "--case", case]
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+                if done.returncode:
+                    print(f"{case:15} failed: {done.stderr.strip().splitlines()[-1:]}")
+                    break
+                found.append(json.loads(done.stdout.splitlines()[-1]))
+            else:
+                new, again = found
+                print(
+                    f"{case:15} {new['x']:8d} {new['first'][0]:9.2f} ({new['first'][1]:6.2f}) "
+                    f"{new['process'][0]:8.2f} {again['first'][0]:6.2f} ({again['first'][1]:6.2f}) "
+                    f"{again['process'][0]:8.2f} {1e3 * new['warm']:6.1f}ms {new['memory']:5.2f}  "
+                    f"{new['parts']}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    if "--case" in sys.argv:
+        measure(sys.argv[sys.argv.index("--case") + 1])
+    else:
+        main()
