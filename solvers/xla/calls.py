@@ -119,6 +119,7 @@ def asked_for_version(frame: Any) -> bool:
 
 def source_of(*files: str) -> int:
     """A fingerprint of source files. What numba keeps on disk is told from other versions by the file a
-    function is in; where it calls functions of other files, their fingerprint has to be part of it."""
-    text = b"".join(Path(file).read_bytes() for file in files)
+    function is in; where it calls functions of other files, their fingerprint has to be part of it. So has
+    the name of the package: what was compiled under another one cannot be loaded under this one."""
+    text = b"".join([__name__.encode(), *(Path(file).read_bytes() for file in files)])
     return 1 + int.from_bytes(hashlib.sha256(text).digest()[:6])
