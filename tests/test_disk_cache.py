@@ -1,4 +1,4 @@
-"""Compiled programs on disk: used by the next process, harmless if damaged, bounded, and off if asked for."""
+"""Compiled programs on disk: used again, harmless if damaged, bounded, and off if asked for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The examples in docstrings of `arrays/` and `solvers/`.
+"""The examples in docstrings of `arrays/` and `solvers/`, and native code where nobody has run tests.
 
-Their files are parts of the package modia_py only once it is installed: found as files, they would be imported a
-second time under other names, and numba would keep native code for names that nobody else knows.
+Their files are parts of the package modia_py only once it is installed: found as files, they would be
+imported a second time under other names, and numba would keep native code for names that nobody else knows.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import subprocess
+import sys
 
 import pytest
 
@@ -33,3 +35,17 @@ def test_the_examples_are_found():
     finder = doctest.DocTestFinder()
     counts = [len(test.examples) for n in MODULES for test in finder.find(importlib.import_module(n))]
     assert sum(counts) > 50
+
+
+def test_native_code_is_there_in_a_process_elsewhere(tmp_path):
+    """What numba keeps on disk is found by whoever imports the package, wherever it is run."""
+    program = (
+        "from modia_py.plan import planned_function\n"
+        "from modia_py.solvers.linear import band, klu\n"
+        "from modia_py.solvers.native import attempt\n"
+        "print([attempt.why_not(), band.why_not_native(), klu.why_not_native(), planned_function.is_native()])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['', '', '', True]"
