@@ -43,7 +43,8 @@ def test_native_code_is_there_in_a_process_elsewhere(tmp_path):
         "from modia_py.plan import planned_function\n"
         "from modia_py.solvers.linear import band, klu\n"
         "from modia_py.solvers.native import attempt\n"
-        "print([attempt.why_not(), band.why_not_native(), klu.why_not_native(), planned_function.is_native()])\n"
+        "reasons = attempt.why_not(), band.why_not_native(), klu.why_not_native()\n"
+        "print([*reasons, planned_function.is_native()])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
