@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 
-from modia_py import Input, Model, Par, Var, der, elaborate, translate
+from modia_py import Input, Model, Par, Var, der, elaborate, function, translate
 from modia_py.arrays.transform import transform
 from modia_py.lowering.index1_functions import index1_functions
 from modia_py.lowering.model_structure import model_structure
 from modia_py.lowering.planned import WITH_X_AND_XDOT, with_plans
 from modia_py.models.examples import Ladder, SlidingMass
 from modia_py.models.mechanisms import DoublePendulum, FourBar, Pendulum, SliderCrank
+from modia_py.plan import jaxpr_graph
 
 
 class Driven(Model):
@@ -98,6 +101,72 @@ def test_what_calls_a_library_stays_a_piece_of_its_own():
     result = sim.simulate(1.0)
     exact = (np.sqrt(2.0) - 0.5) ** 2 - 1.0
     assert result.final("h") == pytest.approx(exact, abs=1e-5)
+
+
+def named_as_numpy():
+    """Functions of a user with names of numpy's."""
+
+    @function
+    def log(x):
+        return jnp.log10(x)
+
+    @function
+    def add(a, b):
+        return a + 2 * b
+
+    return log, add
+
+
+def filled(x):
+    return x.at[jnp.array([0, 1, 7])].get(mode="fill", fill_value=2.0)
+
+
+ODD = {
+    "a user's log": (named_as_numpy()[0], np.log10),
+    "a user's add": (lambda x: named_as_numpy()[1](x, x), lambda x: 3 * x),
+    "column after column": (
+        lambda x: np.ravel(np.stack([x, 2 * x]), order="F")[:3],
+        lambda x: np.ravel(np.stack([x, 2 * x]), order="F")[:3],
+    ),
+    "beyond the end": (function(filled), lambda x: np.array([x[0], x[1], 2.0])),
+    "single precision": (
+        function(lambda x: x.astype(jnp.float32).astype(jnp.float64)),
+        lambda x: x.astype(np.float32).astype(float),
+    ),
+    "far tail": (lambda x: 1e30 * scipy.special.erfc(8 + x), lambda x: 1e30 * scipy.special.erfc(8 + x)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_could_be_mistaken_for_something_else(name):
+    ours, exact = ODD[name]
+
+    class Odd(Model):
+        x = Var(3, init=[0.3, 0.6, 0.9])
+        y = Var(3)
+
+        def equations(self):
+            return [der(self.x) == 0.1, self.y == ours(self.x)]
+
+    result = translate(Odd()).simulate(1.0, times=5)
+    expected = np.array([exact(x) for x in result["x"]])
+    np.testing.assert_allclose(result["y"], expected, rtol=1e-12)
+
+
+def test_a_function_that_is_taken_apart_wrongly_is_left_whole(monkeypatch):
+    """A rule with a mistake: numpy's own function gives other numbers."""
+    monkeypatch.setitem(jaxpr_graph._RULES, "cumsum", jaxpr_graph._cumulative("mul"))
+
+    class Summed(Model):
+        x = Var(4, init=[1.0, 2.0, 3.0, 4.5])
+        y = Var(4)
+
+        def equations(self):
+            return [der(self.x) == 0 * self.x, self.y == np.cumsum(self.x)]
+
+    sim = translate(Summed())
+    assert "left to XLA: cumsum" in sim.report()
+    np.testing.assert_allclose(sim.simulate(1.0).final("y"), [1.0, 3.0, 6.0, 10.5])
 
 
 def test_the_report_says_how_equations_are_evaluated():

@@ -17,15 +17,16 @@ import numpy as np
 
 from ..expressions.expression import Bundle, Call, Expr, Item, index_of
 from ..expressions.nodes import topological
-from ..expressions.primitives import MOST_REMEMBERED, Primitive, Signature, result_shapes
+from ..expressions.primitives import MOST_REMEMBERED, Primitive, Signature, named, result_shapes
 from .graph import Graph
 from .graph_array import CannotPlan, GraphArray, apply, constants
 from .jaxpr_graph import evaluate_jaxpr
+from .spot_check import agrees
 
 MOST_PIECES = 8
 """Calls that are left whole. A model with more is left to XLA, which evaluates all copies at once."""
 
-_BY_NAME = {
+_NAMES = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "negative": "neg",
     "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
     "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh",
@@ -33,6 +34,8 @@ _BY_NAME = {
     "arctan2": "atan2",
 }  # fmt: skip
 """Functions of numpy that are one operation, for real arguments and without options."""
+_OPERATIONS = {named(name): operation for name, operation in _NAMES.items()}
+"""By identity: a function of the user may have any name."""
 
 
 def evaluate_on_nodes(
@@ -54,7 +57,7 @@ def evaluate_on_nodes(
 
 
 def _applied(node: Call | Bundle, arguments: list[Any]) -> Any:
-    name = _BY_NAME.get(node.primitive.name)
+    name = _OPERATIONS.get(node.primitive)
     plain = name is not None and len(node.signature.leaves) == len(arguments) and _is_real(node)
     if plain and any(isinstance(argument, GraphArray) for argument in arguments):
         return apply(str(name), *arguments)
@@ -109,4 +112,7 @@ def _taken_apart(primitive: Primitive, signature: Signature, kinds: tuple) -> An
         args, kwargs = signature.bind(dynamic)
         return jax.tree_util.tree_leaves(primitive.evaluate(*args, **kwargs))
 
-    return jax.make_jaxpr(call)(*(jax.ShapeDtypeStruct(shape, np.dtype(kind)) for shape, kind in kinds))
+    jaxpr = jax.make_jaxpr(call)(*(jax.ShapeDtypeStruct(shape, np.dtype(kind)) for shape, kind in kinds))
+    if not agrees(primitive, signature, kinds, jaxpr):
+        raise CannotPlan(f"{primitive.name} does not give the same numbers")
+    return jaxpr

@@ -28,7 +28,7 @@ _ELEMENTWISE = {
         name: name
         for name in (
             "add sub mul div neg sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp log expm1 "
-            "log1p sqrt cbrt abs sign floor ceil max min pow atan2 rem erf logistic is_finite "
+            "log1p sqrt cbrt abs sign floor ceil max min pow atan2 rem erf erfc logistic is_finite "
             "lt le eq ne"
         ).split()
     },
@@ -38,7 +38,7 @@ _WRAPPERS = frozenset("jit pjit closed_call core_call remat checkpoint custom_jv
 _OWN_DERIVATIVE = "custom_jvp_call"
 _SAME_DERIVATIVE = frozenset({"jax logaddexp", "jax relu", "jax logaddexp2"})
 """Functions of JAX with a rule for their derivative that gives what their operations give."""
-_SAME = frozenset("copy copy_p stop_gradient reduce_precision optimization_barrier".split())
+_SAME = frozenset("copy copy_p optimization_barrier".split())
 
 Value = Any
 """A GraphArray, or an array of numpy whose values are known."""
@@ -93,8 +93,9 @@ def _source_of(params: dict[str, Any]) -> str:
 
 
 def _checked(name: str, operands: list[Value], kinds: list[str]) -> GraphArray:
-    if name not in ("add", "sub", "mul", "neg", "max", "min", "lt", "le", "eq", "ne", "abs", "sign"):
-        _need_reals(name, kinds)
+    if name not in ("max", "min", "lt", "le", "eq", "ne"):
+        whole = name in ("add", "sub", "mul", "neg", "abs", "sign") and "b" not in kinds
+        _need_reals(name, [] if whole else kinds)
     return apply(name, *operands)
 
 
@@ -134,29 +135,26 @@ def _slice(nodes: np.ndarray, params: dict[str, Any], _: Any) -> np.ndarray:
     return nodes[tuple(slice(a, b, s) for a, b, s in places)]
 
 
+def _reshape(nodes: np.ndarray, params: dict[str, Any], _: Any) -> np.ndarray:
+    order = params.get("dimensions")
+    return (nodes if order is None else np.transpose(nodes, order)).reshape(params["new_sizes"])
+
+
 def _rev(nodes: np.ndarray, params: dict[str, Any], _: Any) -> np.ndarray:
     return np.flip(nodes, params["dimensions"])
 
 
-def _by_jax(nodes: np.ndarray, params: dict[str, Any], equation: Any, *others: Any) -> np.ndarray:
-    """Moves that JAX itself makes, with numbers of nodes in place of values."""
-    return np.asarray(equation.primitive.bind(nodes, *others, **params))
-
-
 def _moved_by_jax(operands: list[Value], params: dict[str, Any], equation: Any) -> GraphArray:
+    """Moves that JAX itself makes, with numbers of nodes in place of values."""
     array, *others = operands
     if not isinstance(array, GraphArray) or any(isinstance(o, GraphArray) for o in others):
         raise CannotPlan(f"{equation.primitive.name} at places that depend on variables")
-    if params.get("fill_value") is not None or _may_fill(params):
-        # Elements outside of the array would be numbers and not nodes: see that there are none.
-        marked = np.asarray(equation.primitive.bind(np.zeros(array.shape), *others, **params))
-        if np.isnan(marked).any():
-            raise CannotPlan(f"{equation.primitive.name} beyond the ends of an array")
-    return GraphArray(array.graph, _by_jax(array.nodes, params, equation, *others))
-
-
-def _may_fill(params: dict[str, Any]) -> bool:
-    return "FILL" in str(params.get("mode", ""))
+    if "fill_value" in params:
+        params = {**params, "fill_value": -1}  # no node: elements beyond the ends of the array are seen
+    nodes = np.asarray(equation.primitive.bind(array.nodes, *others, **params))
+    if (nodes < 0).any():
+        raise CannotPlan(f"{equation.primitive.name} beyond the ends of an array")
+    return GraphArray(array.graph, nodes)
 
 
 def _scatter(operands: list[Value], params: dict[str, Any], equation: Any) -> GraphArray:
@@ -256,6 +254,8 @@ def _select(operands: list[Value], params: dict[str, Any], equation: Any) -> Gra
 
 def _convert(operands: list[Value], params: dict[str, Any], equation: Any) -> GraphArray:
     old, new = equation.invars[0].aval.dtype.kind, np.dtype(params["new_dtype"]).kind
+    if new == "f" and np.dtype(params["new_dtype"]) != np.float64:
+        raise CannotPlan("numbers of less than 64 bit")
     if new == old or new == "f" or (old == "b" and new in "iu"):
         return operands[0]
     if new == "b":
@@ -329,7 +329,7 @@ def _dot_general(operands: list[Value], params: dict[str, Any], equation: Any) -
 
 _RULES: dict[str, Callable[..., GraphArray]] = {
     "broadcast_in_dim": _structural(_broadcast),
-    "reshape": _structural(lambda nodes, params, _: nodes.reshape(params["new_sizes"])),
+    "reshape": _structural(_reshape),
     "squeeze": _structural(lambda nodes, params, _: np.squeeze(nodes, tuple(params["dimensions"]))),
     "expand_dims": _structural(lambda nodes, params, _: np.expand_dims(nodes, params["dimensions"])),
     "transpose": _structural(lambda nodes, params, _: np.transpose(nodes, params["permutation"])),
@@ -354,8 +354,7 @@ _RULES: dict[str, Callable[..., GraphArray]] = {
     "integer_pow": _integer_pow,
     "square": lambda operands, params, _: apply("mul", operands[0], operands[0]),
     "rsqrt": lambda operands, params, _: apply("div", 1.0, apply("sqrt", operands[0])),
-    "exp2": lambda operands, params, _: apply("exp", apply("mul", operands[0], math.log(2.0))),
-    "erfc": lambda operands, params, _: apply("sub", 1.0, apply("erf", operands[0])),
+    "exp2": lambda operands, params, _: apply("pow", 2.0, operands[0]),
     "round": lambda operands, params, _: _round(operands, params),
     "clamp": lambda operands, params, _: apply("min", apply("max", operands[1], operands[0]), operands[2]),
     "reduce_sum": _reduce("add"),

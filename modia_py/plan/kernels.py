@@ -42,6 +42,7 @@ _ONE: dict[str, Callable[[float], float]] = {
     "cbrt": lambda a: np.cbrt(a),
     "abs": lambda a: abs(a),
     "erf": lambda a: math.erf(a),
+    "erfc": lambda a: math.erfc(a),
     "logistic": lambda a: 1.0 / (1.0 + np.exp(-a)) if a >= 0 else np.exp(a) / (1.0 + np.exp(a)),
     "sign": lambda a: np.sign(a),
     "floor": lambda a: np.floor(a),
@@ -131,6 +132,7 @@ _ATANH = NUMBER["atanh"]
 _CBRT = NUMBER["cbrt"]
 _ABS = NUMBER["abs"]
 _ERF = NUMBER["erf"]
+_ERFC = NUMBER["erfc"]
 _LOGISTIC = NUMBER["logistic"]
 _SIGN = NUMBER["sign"]
 _FLOOR = NUMBER["floor"]
@@ -176,6 +178,7 @@ _loop_atanh = _loop_of_one(_ONE["atanh"])
 _loop_cbrt = _loop_of_one(_ONE["cbrt"])
 _loop_abs = _loop_of_one(_ONE["abs"])
 _loop_erf = _loop_of_one(_ONE["erf"])
+_loop_erfc = _loop_of_one(_ONE["erfc"])
 _loop_logistic = _loop_of_one(_ONE["logistic"])
 _loop_sign = _loop_of_one(_ONE["sign"])
 _loop_floor = _loop_of_one(_ONE["floor"])
@@ -260,6 +263,8 @@ def evaluate(groups: Any, a: Any, b: Any, c: Any, w: Any, shift: int) -> None:
             _loop_abs(i, j, shift, a, w)
         elif o == _ERF:
             _loop_erf(i, j, shift, a, w)
+        elif o == _ERFC:
+            _loop_erfc(i, j, shift, a, w)
         elif o == _LOGISTIC:
             _loop_logistic(i, j, shift, a, w)
         elif o == _SIGN:

@@ -141,6 +141,12 @@ OPERATIONS: tuple[Operation, ...] = (
         ),
     ),
     Operation(
+        "erfc", 1, scipy.special.erfc, jax.scipy.special.erfc,
+        lambda g, y, a: (
+            g.make("mul", g.constant(-_TWO_OVER_ROOT_PI), g.make("exp", g.make("neg", _square(g, a)))),
+        ),
+    ),
+    Operation(
         "logistic", 1, scipy.special.expit, jax.nn.sigmoid,
         lambda g, y, a: (g.make("mul", y, _one_minus(g, y)),),
     ),
