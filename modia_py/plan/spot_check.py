@@ -91,7 +91,8 @@ def _of_numpy(primitive: Primitive) -> Any:
 
 def _by_operations(jaxpr: Any, points: list[np.ndarray]) -> list[np.ndarray]:
     """The results of a jaxpr by operations on numbers, evaluated one after the other by numpy."""
-    graph, nodes, inputs = Graph(), [], []
+    graph, nodes = Graph(), []
+    inputs: list[float] = []
     for point in points:
         first = len(inputs)
         inputs += np.asarray(point, float).reshape(-1).tolist()
