@@ -28,7 +28,7 @@ def use_disk_cache() -> Path | None:
     chosen = os.environ.get("MODIA_PY_CACHE", "")
     if chosen.lower() == "off" or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
         return None
-    directory = Path(chosen or _user_directory()) / _this_machine()
+    directory = Path(chosen or _user_directory()).absolute() / _this_machine()
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError:  # a home that cannot be written to: everything is compiled each time, as before

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from modia_py import Input, Model, Par, Var, der, elaborate, function, translate
+from modia_py import Input, Model, Par, Var, der, elaborate, function, time, translate
 from modia_py.arrays.transform import transform
 from modia_py.lowering.index1_functions import index1_functions
 from modia_py.lowering.model_structure import model_structure
@@ -173,3 +173,33 @@ def test_the_report_says_how_equations_are_evaluated():
     assert "equations: a plan of" in translate(SlidingMass()).report()
     assert "equations: compiled by XLA, " in (text := translate(Ladder(1000)).report())
     assert "are long vectors" in text
+
+
+def test_a_user_may_take_any_name():
+    """A pulse of time that is called like a smooth function of numpy's is still searched for jumps."""
+
+    @function
+    def sin(t):
+        return jnp.where((t > 500.0) & (t < 500.001), 1000.0, 0.0)
+
+    class Pulse(Model):
+        x = Var(init=0.0)
+
+        def equations(self):
+            return [der(self.x) == sin(time)]
+
+    result = translate(Pulse()).simulate(1000.0)
+    assert result.final("x") == pytest.approx(1.0, abs=1e-6)
+    assert "jumps at time 500" in " ".join(result.notes)
+
+
+def test_the_mean_of_a_long_vector_beside_many_equations_is_a_short_plan():
+    class Mixed(Model):
+        h = Var(200, init=1.0)
+        s = Var(init=0.5)
+
+        def equations(self):
+            return [der(self.h) == -self.h * (1 + self.s), der(self.s) == -np.mean(self.h) * self.s]
+
+    plan = translate(Mixed()).translation.functions.plans.residual.plan
+    assert plan.levels < 20

@@ -84,7 +84,7 @@ def jumps_with_variables(roots: list[Expr]) -> list[Expr]:
         if node.primitive is named("where") and len(node.args) == 3:
             condition, *branches = (moves[id(arg)] for arg in node.args)
             return condition and not any(branches) and node.args[1] is not node.args[2]
-        return node.primitive.name in JUMPS and moves[id(node)]
+        return node.primitive.known_name in JUMPS and moves[id(node)]
 
     return [node for node in nodes if isinstance(node, Expr) and jumps(node)]
 
@@ -164,9 +164,9 @@ def _is_smooth(node: Application, below: list[_Facts]) -> bool:
     primitive: Primitive = node.primitive
     while primitive.derivative_of is not None:
         primitive = primitive.derivative_of[0]
-    if primitive.name in SMOOTH or node.linear == EACH:
+    if primitive.known_name in SMOOTH or node.linear == EACH:
         return True
-    if primitive.name in SMOOTH_OF_LINEAR:
+    if primitive.known_name in SMOOTH_OF_LINEAR:
         return all(f.linear for f in below)
     exponent = node.signature.leaves[-1] if primitive is named("power") else None
     return isinstance(exponent, int) and exponent >= 0

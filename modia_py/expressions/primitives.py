@@ -71,6 +71,12 @@ class Primitive:
     use: FunctionUse | None = None
     calls_lapack: bool = False
 
+    @property
+    def known_name(self) -> str:
+        """The name, by which something is known of a function of numpy's; empty for one of the user, who
+        may have taken any name."""
+        return self.name if self.use is None and not self.traced else ""
+
     def __repr__(self) -> str:
         return self.name
 

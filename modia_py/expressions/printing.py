@@ -113,10 +113,10 @@ def _call_parts(
     if primitive.derivative_of is not None:
         return _derivative_parts(primitive, args)
     arguments, keywords = signature.bind(args)
-    if primitive.name in PREFIX and len(args) == 1:
+    if primitive.known_name in PREFIX and len(args) == 1:
         parts: list[Part] = [PREFIX[primitive.name], (args[0], SIGN)]
         return parts if precedence in MAY_BEGIN_WITH_A_SIGN else ["(", *parts, ")"]
-    if primitive.name in INFIX and len(arguments) == 2:
+    if primitive.known_name in INFIX and len(arguments) == 2:
         symbol, own = INFIX[primitive.name]
         # Left to right, except that powers group to the right.
         left, right = (own + 1, own) if own == POWER else (own, own + 1)

@@ -68,7 +68,8 @@ def _applied(node: Call | Bundle, arguments: list[Any]) -> Any:
     try:
         jaxpr = _taken_apart(node.primitive, node.signature, kinds)
         found = evaluate_jaxpr(jaxpr.jaxpr, jaxpr.consts, arguments)
-    except CannotPlan:
+    except (CannotPlan, ValueError, TypeError, IndexError, NotImplementedError):
+        # Not to be taken apart, or not by the rules there are.
         found = _left_whole(node, arguments, kinds)
     return found if isinstance(node, Bundle) else found[0]
 

@@ -7,7 +7,6 @@ and what adds zero or multiplies by one or zero leaves nothing behind.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -94,18 +93,16 @@ class Graph:
 
     def power(self, base: int, exponent: int) -> int:
         """base**exponent for a whole number, by products."""
-        if abs(exponent) > _LARGEST_POWER:
+        if exponent < 0 or exponent > _LARGEST_POWER:  # 1 / 0 has a slope, which 0 / 0 has not
             return self.make("pow", base, self.constant(exponent))
-        result, square, left = None, base, abs(exponent)
+        result, square, left = None, base, exponent
         while left:
             if left & 1:
                 result = square if result is None else self.make("mul", result, square)
             left >>= 1
             if left:
                 square = self.make("mul", square, square)
-        if result is None:
-            return self.constant(1.0)
-        return self.make("div", self.constant(1.0), result) if exponent < 0 else result
+        return self.constant(1.0) if result is None else result
 
     def total(self, nodes: list[int]) -> int:
         """Their sum, from left to right."""
@@ -157,7 +154,7 @@ class Graph:
             exponent = value(operands[1])
             if exponent == 0.5:
                 return self.make("sqrt", a)
-            if exponent is not None and exponent == math.floor(exponent) and abs(exponent) <= 3:
+            if exponent in (0.0, 1.0, 2.0, 3.0):
                 return self.power(a, int(exponent))
         elif name == "select":
             if (condition := value(a)) is not None:

@@ -23,6 +23,9 @@ from .plan import Plan
 
 EVALUATE, PUSH = "modia_py_plan_evaluate", "modia_py_plan_push"
 
+_FEWEST_TOGETHER, _NUMBERS_TOGETHER = 8, 100_000
+"""Directions that are pushed through together: as many as stay in the cache with all tangents."""
+
 _HEADER = 8
 _INPUTS, _CONSTANTS, _GROUPS, _RESULTS, _OUTPUTS, _TANGENTS, _EDGES, _ROWS = range(_HEADER)
 
@@ -166,20 +169,23 @@ def _push_all(frame: Any) -> None:
     for index in range(first, behind):
         own = _buffer(frame, FRAME.arguments, index)
         inputs += words(own[BUFFER.lengths], axes + 1)[axes]
-    w, d = _values(program, frame), np.empty((inputs + program[_TANGENTS], together))
-    seed = np.empty(inputs)
+    count = inputs + program[_TANGENTS]
+    block = min(together, max(_FEWEST_TOGETHER, _NUMBERS_TOGETHER // max(count, 1)))
+    w, d, seed = _values(program, frame), np.empty((count, max(block, 1))), np.empty(inputs)
     for lane in range(0, lanes, max(together, 1)):
         _fill(frame, 3, first, lane, full, w)
         _run(program, w)
-        for k in range(together):
-            _fill(frame, first, behind, lane + k, full, seed)
-            for j in range(inputs):
-                d[j, k] = seed[j]
-        push(start, coefficient, source, w, d, inputs)
-        for k in range(together):
-            target = _row(out, lane + k, full)
-            for j in range(len(rows)):
-                target[j] = d[rows[j], k] if rows[j] >= 0 else 0.0
+        for begin in range(lane, lane + together, max(block, 1)):
+            width = min(block, lane + together - begin)
+            for k in range(width):
+                _fill(frame, first, behind, begin + k, full, seed)
+                for j in range(inputs):
+                    d[j, k] = seed[j]
+            push(start, coefficient, source, w, d, inputs, width)
+            for k in range(width):
+                target = _row(out, begin + k, full)
+                for j in range(len(rows)):
+                    target[j] = d[rows[j], k] if rows[j] >= 0 else 0.0
 
 
 def _handlers(fingerprint: int) -> dict[str, Any]:

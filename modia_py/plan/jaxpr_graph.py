@@ -36,7 +36,7 @@ _ELEMENTWISE = {
 }
 _WRAPPERS = frozenset("jit pjit closed_call core_call remat checkpoint custom_jvp_call".split())
 _OWN_DERIVATIVE = "custom_jvp_call"
-_SAME_DERIVATIVE = frozenset({"jax logaddexp", "jax relu", "jax logaddexp2"})
+_SAME_DERIVATIVE = frozenset({"jax logaddexp", "jax logaddexp2"})
 """Functions of JAX with a rule for their derivative that gives what their operations give."""
 _SAME = frozenset("copy copy_p optimization_barrier".split())
 
@@ -203,8 +203,8 @@ def _split(array: GraphArray, params: dict[str, Any]) -> list[Value]:
 def _scan(operands: list[Value], params: dict[str, Any]) -> list[Value]:
     """A short loop, written out."""
     length, closed = params["length"], params["jaxpr"]
-    if length * max(1, len(closed.jaxpr.eqns)) > MOST_UNROLLED:
-        raise CannotPlan("a long loop")
+    if not length or length * max(1, len(closed.jaxpr.eqns)) > MOST_UNROLLED:
+        raise CannotPlan("a long loop, or none")
     consts, carried = params["num_consts"], params["num_carry"]
     known, carry = operands[:consts], operands[consts : consts + carried]
     scanned = operands[consts + carried :]
@@ -256,12 +256,11 @@ def _convert(operands: list[Value], params: dict[str, Any], equation: Any) -> Gr
     old, new = equation.invars[0].aval.dtype.kind, np.dtype(params["new_dtype"]).kind
     if new == "f" and np.dtype(params["new_dtype"]) != np.float64:
         raise CannotPlan("numbers of less than 64 bit")
-    if new == old or new == "f" or (old == "b" and new in "iu"):
+    same = equation.invars[0].aval.dtype == np.dtype(params["new_dtype"])
+    if same or new == "f" or (old == "b" and new in "iu"):
         return operands[0]
     if new == "b":
         return apply("ne", operands[0], 0.0)
-    if old == "f" and new == "i":
-        return apply("trunc", operands[0])
     raise CannotPlan(f"{old} made {new}")
 
 
@@ -269,6 +268,15 @@ def _integer_pow(operands: list[Value], params: dict[str, Any], _: Any) -> Graph
     (array,) = operands
     nodes = [array.graph.power(node, params["y"]) for node in array.nodes.reshape(-1).tolist()]
     return GraphArray(array.graph, np.array(nodes, np.int64).reshape(array.shape))
+
+
+def _combined(name: str, graph: Any, rows: np.ndarray) -> np.ndarray:
+    """All elements of each row, by pairs and pairs of pairs: few levels, however long the rows are."""
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        pairs = apply(name, GraphArray(graph, rows[:, :half]), GraphArray(graph, rows[:, half : 2 * half]))
+        rows = np.concatenate([pairs.nodes, rows[:, 2 * half :]], axis=1)
+    return rows[:, 0]
 
 
 def _reduce(name: str) -> Callable[..., GraphArray]:
@@ -282,10 +290,7 @@ def _reduce(name: str) -> Callable[..., GraphArray]:
             if name not in ("add", "mul"):
                 raise CannotPlan("a largest element of none")
             return constants(array.graph, np.full(shape, 0.0 if name == "add" else 1.0))
-        found = GraphArray(array.graph, rows[:, 0])
-        for column in rows.T[1:]:
-            found = apply(name, found, GraphArray(array.graph, column))
-        return found.reshape(shape)
+        return GraphArray(array.graph, _combined(name, array.graph, rows).reshape(shape))
 
     return rule
 
@@ -315,16 +320,15 @@ def _dot_general(operands: list[Value], params: dict[str, Any], equation: Any) -
     rows = np.transpose(a.nodes, (*batch_a, *free_a, *contract_a))
     columns = np.transpose(b.nodes, (*batch_b, *free_b, *contract_b))
     inner = math.prod(a.shape[k] for k in contract_a)
-    rows = rows.reshape(math.prod(batch), -1, 1, inner)
-    columns = columns.reshape(math.prod(batch), 1, -1, inner)
     shape = (*batch, *(a.shape[k] for k in free_a), *(b.shape[k] for k in free_b))
     if math.prod(shape) * inner > MOST_TERMS:
         raise CannotPlan("a product of large matrices")
-    found: Any = constants(graph, np.zeros(np.broadcast_shapes(rows.shape[:3], columns.shape[:3])))
-    for k in range(inner):
-        term = apply("mul", GraphArray(graph, rows[..., k]), GraphArray(graph, columns[..., k]))
-        found = apply("add", found, term)
-    return found.reshape(shape)
+    if not inner or not math.prod(shape):
+        return constants(graph, np.zeros(shape))
+    rows = rows.reshape(math.prod(batch), -1, 1, inner)
+    columns = columns.reshape(math.prod(batch), 1, -1, inner)
+    terms = apply("mul", GraphArray(graph, rows), GraphArray(graph, columns)).nodes
+    return GraphArray(graph, _combined("add", graph, terms.reshape(-1, inner)).reshape(shape))
 
 
 _RULES: dict[str, Callable[..., GraphArray]] = {
@@ -356,7 +360,6 @@ _RULES: dict[str, Callable[..., GraphArray]] = {
     "rsqrt": lambda operands, params, _: apply("div", 1.0, apply("sqrt", operands[0])),
     "exp2": lambda operands, params, _: apply("pow", 2.0, operands[0]),
     "round": lambda operands, params, _: _round(operands, params),
-    "clamp": lambda operands, params, _: apply("min", apply("max", operands[1], operands[0]), operands[2]),
     "reduce_sum": _reduce("add"),
     "reduce_prod": _reduce("mul"),
     "reduce_max": _reduce("max"),

@@ -301,9 +301,9 @@ def evaluate(groups: Any, a: Any, b: Any, c: Any, w: Any, shift: int) -> None:
 
 
 @njit
-def push(start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int) -> None:
-    """Tangents of all nodes into d, whose first rows are those of the inputs; a direction a column."""
-    lanes = d.shape[1]
+def push(start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int, lanes: int) -> None:
+    """Tangents of all nodes into d, whose first rows are those of the inputs; a direction a column, and so
+    many of them."""
     for k in range(len(start) - 1):
         row = inputs + k
         for lane in range(lanes):

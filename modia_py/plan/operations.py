@@ -3,7 +3,8 @@
 Each is known by its name; its number is its place in `OPERATIONS`, which native code compares with. `numpy`
 evaluates it on constants and `jax` on arrays; relations are one or zero. `partials` builds, with the graph,
 the derivative by each operand: the same formulas serve native code, JAX, and derivatives of derivatives.
-They are those of JAX: a tie of `max` counts half for each side, and a step has the derivative zero.
+They are those of JAX, or as good: a tie of `max` counts half for each side, and a step has the derivative
+zero.
 """
 
 from __future__ import annotations
@@ -131,9 +132,14 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "cbrt", 1, np.cbrt, jnp.cbrt,
-        lambda g, y, a: (g.make("div", y, g.make("mul", g.constant(3.0), a)),),
+        lambda g, y, a: (_inverse(g, g.make("mul", g.constant(3.0), _square(g, y))),),
     ),
-    Operation("abs", 1, np.abs, jnp.abs, lambda g, y, a: (g.make("sign", a),)),
+    Operation(
+        "abs", 1, np.abs, jnp.abs,
+        lambda g, y, a: (
+            g.make("select", g.make("lt", a, g.constant(0.0)), g.constant(-1.0), g.constant(1.0)),
+        ),
+    ),
     Operation(
         "erf", 1, scipy.special.erf, jax.scipy.special.erf,
         lambda g, y, a: (

@@ -119,7 +119,7 @@ def _bad_copies(node: Call, by_id: dict[int, np.ndarray]) -> np.ndarray:
 
 
 def _text(equation: FlatEquation, node: Call, by_id: dict[int, np.ndarray], copy: int) -> str:
-    name = node.primitive.name
+    name = node.primitive.known_name or node.primitive.name + "()"
     operand = node.args[1] if name == "divide" else node.args[0]
     assert isinstance(operand, Expr)
     value = by_id[id(operand)][min(copy, len(by_id[id(operand)]) - 1)]
