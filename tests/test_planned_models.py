@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from modia_py import Input, Model, Par, Var, der, elaborate, function, time, translate
+from modia_py import Input, Model, Par, SimulationError, Var, der, elaborate, function, time, translate
 from modia_py.arrays.transform import transform
 from modia_py.lowering.index1_functions import index1_functions
 from modia_py.lowering.model_structure import model_structure
@@ -16,6 +16,7 @@ from modia_py.lowering.planned import WITH_X_AND_XDOT, with_plans
 from modia_py.models.examples import Ladder, SlidingMass
 from modia_py.models.mechanisms import DoublePendulum, FourBar, Pendulum, SliderCrank
 from modia_py.plan import jaxpr_graph
+from modia_py.simulation import second_opinion
 
 
 class Driven(Model):
@@ -203,3 +204,25 @@ def test_the_mean_of_a_long_vector_beside_many_equations_is_a_short_plan():
 
     plan = translate(Mixed()).translation.functions.plans.residual.plan
     assert plan.levels < 20
+
+
+class Wave(Model):
+    x = Var(init=0.4)
+
+    def equations(self):
+        return [der(self.x) == np.sin(3 * self.x) - self.x]
+
+
+def test_numpy_is_asked_for_a_second_opinion(monkeypatch):
+    """As if native code and numpy had sines that differ a little: the first run notices."""
+    usual = second_opinion._of_numpy
+
+    def slightly_off(primitive):
+        function = usual(primitive)
+        return (lambda x: function(x) + 1e-6) if primitive.name == "sin" else function
+
+    monkeypatch.setattr(second_opinion, "_of_numpy", slightly_off)
+    with pytest.raises(SimulationError, match=r"Native code and numpy do not agree[\s\S]*sin\(3\*x\)"):
+        translate(Wave()).simulate(1.0)
+    monkeypatch.undo()
+    assert translate(Wave()).simulate(1.0).stats.certificate.holds

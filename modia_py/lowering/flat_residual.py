@@ -93,6 +93,8 @@ class FlatResidual:
         The same for the equations that hold at the start only.
     rows : tuple of slice
         For each equation of `flat.equations`, where its values stand in the residual.
+    batches : tuple
+        The templates of the equations, in the order of the residual.
 
     Examples
     --------
@@ -110,6 +112,7 @@ class FlatResidual:
     residual: Callable[..., Any]
     initial_residual: Callable[..., Any]
     rows: tuple[slice, ...]
+    batches: tuple[Batch, ...] = field(repr=False)
     _values: ParameterValues = field(repr=False)
 
     def parameters(self, values: Mapping[str, Any] | None = None) -> Any:
@@ -206,7 +209,7 @@ def flat_residual(flat: FlatModel) -> FlatResidual:
 
     rows = _rows(batches, list(flat.equations))
     values = ParameterValues(flat)
-    return FlatResidual(flat, unknowns, inputs, residual, initial_residual, rows, values)
+    return FlatResidual(flat, unknowns, inputs, residual, initial_residual, rows, tuple(batches), values)
 
 
 def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: SymbolKind) -> dict[str, int]:

@@ -71,6 +71,10 @@ class WrittenEquations:
         """v and vdot, from all values of the index-1 form."""
         return tuple(jnp.asarray(sign, float) * w[place] for place, sign in (self._v, self._vdot))
 
+    def inputs_of(self, u: Any) -> Any:
+        """The inputs of the equations, among all inputs and their derivatives."""
+        return u[self._inputs]
+
     def residual(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:
         if self._plan is not None:
             return self._plan(jnp.reshape(jnp.asarray(t, float), (1,)), v, vdot, p, u[self._inputs])

@@ -23,6 +23,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import SimulationError
 from ..expressions.lanes import lanes
 from ..lowering.written_equations import WrittenEquations
 from ..program.program import Arguments, Program
@@ -30,6 +31,7 @@ from ..results.statistics import LARGEST_VIOLATION, Certificate
 from ..solvers.compile_options import quick_jit
 from ..solvers.solution import Statistics
 from .outputs import MOST_BYTES_AT_ONCE, Outputs, Span, filled
+from .second_opinion import disagreement
 
 DIRECTIONS = 3
 SMALLEST_PART = 0.2
@@ -65,6 +67,7 @@ def certify(
     keep = outputs.fits and len(chosen) == rows
     spans = [span for span in _some_rows(outputs.spans, chosen) if len(span.t)]
     found = [checker.check(span, tolerances, keep) for span in spans]
+    checker.ask_numpy(outputs.spans)
     if keep:  # nobody has to compute them again
         outputs.everything = np.concatenate([part.values for part in found])
     violation, row, residual, t = (
@@ -135,6 +138,7 @@ class _Checker:
             program.structure.flat, program.functions.value_map, program.functions.plans is not None
         )
         self.width = program.functions.value_map.zero + 1
+        self.is_confirmed = program.functions.plans is None
         axes = (0, 0, 0, 0, None, None, None, None)
 
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,6 +195,29 @@ class _Checker:
         violation = _violation(residual, allowed)
         worst = jnp.argmax(violation)
         return violation[worst], worst, residual[worst], w if keep else jnp.zeros(0)
+
+    def ask_numpy(self, spans: list[Span]) -> None:
+        """Once for a program that native code evaluates: whether numpy finds the same residuals."""
+        if self.is_confirmed:
+            return
+        last = next(span for span in reversed(spans) if len(span.t))
+        at = last.seen[-1], last.x[-1], last.xdot[-1], last.arguments
+        vectors, residual = quick_jit(self._at_one_time, self.program.functions.size)(*at)
+        row = disagreement(self.written, vectors, np.asarray(residual))
+        if row is not None:
+            raise SimulationError(
+                f"Native code and numpy do not agree on an equation at time {float(at[0]):.6g}:\n    "
+                f"{self.written.equation_text(row)}\nThis is an error of modia_py. Please report it."
+            )
+        self.is_confirmed = True
+
+    def _at_one_time(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> tuple[dict[str, Any], Any]:
+        """What the equations as written are given, and their residuals."""
+        program, written = self.program, self.written
+        v, vdot = written.values(program.values(t, x, xdot, arguments))
+        u = program.signals.values(t, arguments.signals, written.input_order)
+        vectors = {"time": t, "v": v, "vdot": vdot, "p": arguments.p, "u": written.inputs_of(u)}
+        return vectors, written.residual(t, v, vdot, arguments.p, u)
 
     def check(self, span: Span, tolerances: OutputTolerances, keep: bool = False) -> _Violations:
         """The worst row at each time of a span."""
