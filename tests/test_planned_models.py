@@ -215,13 +215,13 @@ class Wave(Model):
 
 def test_numpy_is_asked_for_a_second_opinion(monkeypatch):
     """As if native code and numpy had sines that differ a little: the first run notices."""
-    usual = second_opinion._of_numpy
+    usual = second_opinion.numpy_function
 
     def slightly_off(primitive):
         function = usual(primitive)
         return (lambda x: function(x) + 1e-6) if primitive.name == "sin" else function
 
-    monkeypatch.setattr(second_opinion, "_of_numpy", slightly_off)
+    monkeypatch.setattr(second_opinion, "numpy_function", slightly_off)
     with pytest.raises(SimulationError, match=r"Native code and numpy do not agree[\s\S]*sin\(3\*x\)"):
         translate(Wave()).simulate(1.0)
     monkeypatch.undo()

@@ -150,6 +150,23 @@ def _special(ufunc: np.ufunc) -> Primitive:
     return Primitive(f"special.{name}", counterpart, elementwise=True)
 
 
+def numpy_function(primitive: Primitive) -> Callable[..., Any] | None:
+    """The function of numpy's or of scipy.special's that a primitive stands for; None if there is none."""
+    name, found = primitive.known_name, None
+    if name.startswith("special."):
+        found = getattr(scipy.special, name.removeprefix("special."), None)
+    elif name and _named_or_none(name) is primitive:
+        found = functools.reduce(lambda module, part: getattr(module, part, None), name.split("."), np)
+    return found if callable(found) else None
+
+
+def _named_or_none(name: str) -> Primitive | None:
+    try:
+        return named(name)
+    except ModelError:
+        return None
+
+
 def _getitem(array: Any, index: Any) -> Any:
     return array[index.items]
 

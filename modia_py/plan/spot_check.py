@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..expressions.primitives import Primitive, Signature, named
+from ..expressions.primitives import Primitive, Signature, numpy_function
 from .graph import Graph
 from .graph_array import GraphArray, constants
 from .jaxpr_graph import evaluate_jaxpr
@@ -73,20 +73,12 @@ def _reference(primitive: Primitive, signature: Signature, points: list[Any]) ->
 
 def _values(primitive: Primitive, signature: Signature, points: list[Any]) -> list[np.ndarray]:
     args, kwargs = signature.bind(points)
-    function: Any = _of_numpy(primitive)
+    function: Any = numpy_function(primitive) or primitive.evaluate
     try:
         found = function(*args, **kwargs)
-    except (TypeError, ValueError):  # numpy has other options, or no such function
+    except (TypeError, ValueError):  # numpy has other options
         found = primitive.evaluate(*args, **kwargs)
     return [np.asarray(part, float) for part in jax.tree_util.tree_leaves(found)]
-
-
-def _of_numpy(primitive: Primitive) -> Any:
-    """Numpy's function of the same name, if that is what the primitive stands for; None if not."""
-    found: Any = np
-    for name in primitive.name.split("."):
-        found = getattr(found, name, None)
-    return found if callable(found) and named(primitive.name) is primitive else None
 
 
 def _by_operations(jaxpr: Any, points: list[np.ndarray]) -> list[np.ndarray]:

@@ -11,11 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from ..expressions.expression import Call, Expr, index_of
 from ..expressions.nodes import topological
-from ..expressions.primitives import Primitive, named
+from ..expressions.primitives import numpy_function
 from ..lowering.batches import Batch
 from ..lowering.gathering import Gathered
 from ..lowering.written_equations import WrittenEquations
@@ -48,21 +47,11 @@ def _functions(root: Expr) -> dict[int, Any] | None:
     for node in topological([root]):
         if not node.args:
             continue
-        function = _of_numpy(node.primitive) if isinstance(node, Call) else None
+        function = numpy_function(node.primitive) if isinstance(node, Call) else None
         if function is None and not (isinstance(node, Call) and index_of(node) is not None):
             return None
         found[id(node)] = function
     return found
-
-
-def _of_numpy(primitive: Primitive) -> Any:
-    name = primitive.known_name
-    if name.startswith("special."):
-        return getattr(scipy.special, name.removeprefix("special."), None)
-    found: Any = np
-    for part in name.split(".") if name else ["nothing of this name"]:
-        found = getattr(found, part, None)
-    return found if callable(found) and named(name) is primitive else None
 
 
 def _by_numpy(
