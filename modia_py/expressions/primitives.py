@@ -152,11 +152,14 @@ def _special(ufunc: np.ufunc) -> Primitive:
 
 def numpy_function(primitive: Primitive) -> Callable[..., Any] | None:
     """The function of numpy's or of scipy.special's that a primitive stands for; None if there is none."""
-    name, found = primitive.known_name, None
+    name = primitive.known_name
+    found: Any = None
     if name.startswith("special."):
         found = getattr(scipy.special, name.removeprefix("special."), None)
     elif name and _named_or_none(name) is primitive:
-        found = functools.reduce(lambda module, part: getattr(module, part, None), name.split("."), np)
+        found = np
+        for part in name.split("."):
+            found = getattr(found, part, None)
     return found if callable(found) else None
 
 
