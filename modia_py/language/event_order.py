@@ -100,7 +100,7 @@ def _twice_text(flat: FlatModel, first: Placed, second: Placed, element: int) ->
 def _where(entry: Placed) -> str:
     action: Action = entry.part
     of = f" of {entry.owner.name}" if entry.owner.path else ""
-    return f"`{action.text}`{of} ({action.source})"
+    return f"`{action.text(entry.owner.local_naming)}`{of} ({action.source})"
 
 
 def _cycle_text(

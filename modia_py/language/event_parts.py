@@ -16,6 +16,7 @@ import numpy as np
 
 from ..expressions.expression import Expr
 from ..expressions.indexing import Shape
+from ..expressions.printing import Naming, expression_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..expressions.templates import Piece
 from ..source import Source
@@ -66,6 +67,10 @@ class Relation:
     kind: RelationKind
     source: Source
 
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
+
     def expressions(self) -> tuple[Expr, ...]:
         return self.z, self.scale
 
@@ -83,6 +88,10 @@ class Sample:
     offset: Expr
     source: Source
 
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
+
     def expressions(self) -> tuple[Expr, ...]:
         return self.period, self.offset
 
@@ -98,6 +107,10 @@ class LeftLimit:
     symbol: HiddenSymbol
     value: Expr
     source: Source
+
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.value,)
@@ -127,8 +140,14 @@ class Action:
     piece: Piece
     value: Expr
     fires: Expr | None
-    text: str
+    written: Any  # an Assign, a Reinit or a Terminate; None for a condition
     source: Source
+
+    def text(self, naming: Naming) -> str:
+        """The action as it was written."""
+        if self.kind is ActionKind.CONDITION:
+            return f"when({expression_text(self.target, naming)}, ...)"
+        return self.written.text(naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.value,) if self.fires is None else (self.value, self.fires)
