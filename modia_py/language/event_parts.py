@@ -1,8 +1,8 @@
-"""What elaboration makes of the events of a component class: hidden discrete symbols and what decides on them.
+"""What elaboration makes of the events of a component class: hidden symbols, and what decides on them.
 
-Everything that is constant between events is data. A relation that makes events, the condition of a `when`, a
-`sample`, a left limit become hidden discrete symbols, which equations see as they see parameters; here is what
-each of them means, in expressions that contain no function of events any more.
+Everything that is constant between events is data. A relation that makes events, the condition of a `when`,
+a `sample`, a left limit become hidden discrete symbols, which equations see as they see parameters; here is
+what each of them means, in expressions that contain no function of events any more.
 """
 
 from __future__ import annotations
@@ -118,11 +118,13 @@ class ActionKind(Enum):
 class Action:
     """`target := value` where `fires`, elementwise; without `fires` in every pass of an event.
 
-    Both have the shape of the target, and are real: conditions are one or zero.
+    Both have the shape of the target, and are real: conditions are one or zero. `target` is also the
+    expression of what is set, `piece` its symbol and elements.
     """
 
     kind: ActionKind
-    target: Piece
+    target: Expr
+    piece: Piece
     value: Expr
     fires: Expr | None
     text: str
@@ -146,3 +148,6 @@ class ScopeEvents:
     left_limits: tuple[LeftLimit, ...] = ()
     actions: tuple[Action, ...] = ()
     whens: tuple[Any, ...] = ()  # as written, for listings
+
+
+NO_EVENTS = ScopeEvents()

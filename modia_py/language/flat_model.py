@@ -14,7 +14,7 @@ from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape, affine_array, c_strides
 from ..expressions.printing import Segments, equation_text, expression_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
-from .event_parts import ScopeEvents
+from .event_parts import NO_EVENTS, ScopeEvents
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Scope:
     lead: dict[int, Shape]
     equations: tuple[Equation, ...] = ()
     initial_equations: tuple[Equation, ...] = ()
-    events: ScopeEvents = ScopeEvents()
+    events: ScopeEvents = NO_EVENTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +227,7 @@ class FlatModel:
         return tuple(d for d in self.discretes if d.symbol.role is DiscreteRole.DECLARED)
 
     def shift_in_p(self, kind: SymbolKind | None, order: int) -> int:
-        """Where parameters, discrete variables or (order -1) those before the event begin in the vector p."""
+        """Where parameters, discrete variables, or (order -1) those before the event begin in p."""
         if kind is SymbolKind.PARAMETER:
             return 0
         assert kind is SymbolKind.DISCRETE, f"a {kind} is not in p"

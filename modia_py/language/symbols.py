@@ -98,7 +98,7 @@ class Symbol:
         self.nominal = value
 
     def set_value(self, value: Any, lead: Shape = ()) -> None:
-        """Set a parameter or the start of a discrete variable, for all copies or, with leading axes, for each."""
+        """Set a parameter, or the start of a discrete variable, for all copies or for each of them."""
         self.value = self.checked_value(value, lead)
 
     def checked_value(self, value: Any, lead: Shape, name: str | None = None) -> Any:
