@@ -18,12 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arrays.index1 import Slot
-from ..errors import ModelError
 from ..language.event_parts import RelationKind
 from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
-from ..solvers.events.contract import Events, Occasion
+from ..solvers.events.contract import Effect, Events, Occasion
 from .reinits import make_reinits
 from .signals import NO_LIMIT, Signals, held_time
 
@@ -61,7 +59,9 @@ class ModelEvents:
     truth_of_time: Any
     """truth_of_time(t, p) -> of relations that are functions of time."""
     at_start: Any
-    """at_start(t, x, xdot, arguments) -> (x, arguments, changed): the first pass of all, see `start.events`."""
+    """at_start(t, x, xdot, arguments, declared) -> (x, arguments, (changed, set)): the only pass of the event at
+    the start, from the declared discrete values; whether they are others than those in the arguments, and whether
+    states were set anew."""
 
     @property
     def discrete_size(self) -> int:
@@ -90,6 +90,7 @@ def make_events(
     reinit = make_reinits(ef, functions, kind)
     negated = relations.negated
     terminations = np.array(sorted(ef.terminations), int)
+    input_total = functions.input_size * (functions.input_order + 1)
 
     def vectors(t: Any, x: Any, xdot: Any, a: Any) -> dict[str, Any]:
         t = held_time(t, a.signals)
@@ -116,9 +117,11 @@ def make_events(
 
     def next_time(t: Any, a: Any) -> Any:
         found = [jnp.full((1,), NO_LIMIT)]
-        nothing = {"w": jnp.zeros(functions.value_map.zero + 1), "u": jnp.zeros(functions.input_total), "p": a.p}
+        nothing = {"w": jnp.zeros(functions.value_map.zero + 1), "u": jnp.zeros(input_total), "p": a.p}
         if len(affine):
-            z, slope = jax.jvp(lambda s: ef.z({**nothing, "time": s})[affine], (jnp.zeros(()),), (jnp.ones(()),))
+            z, slope = jax.jvp(
+                lambda s: ef.z({**nothing, "time": s})[affine], (jnp.zeros(()),), (jnp.ones(()),)
+            )
             found.append(-z / slope)
         if len(ef.sample_places):
             known = {**nothing, "time": t}
@@ -136,7 +139,9 @@ def make_events(
     def due(t: Any, known: dict[str, Any]) -> Any:
         period, offset = ef.period(known), ef.offset(known)
         k = jnp.round((t - offset) / period)
-        return (k >= 0) & (jnp.abs(offset + k * period - t) <= SAME_INSTANT * jnp.maximum(jnp.abs(t), period))
+        return (k >= 0) & (
+            jnp.abs(offset + k * period - t) <= SAME_INSTANT * jnp.maximum(jnp.abs(t), period)
+        )
 
     def begin(t: Any, x: Any, xdot: Any, a: Any, occasion: Any) -> Any:
         known, d = vectors(t, x, xdot, a), ef.declared(a.p)
@@ -164,14 +169,22 @@ def make_events(
         patience = jnp.where(number < PATIENT_PASSES, ROUNDING * scale, rtol * scale + atol)
         # The first pass sees the values with which an event was noticed.
         noticed = wrong - a.events.slack >= 0.0
-        flips = jnp.where(is_time, jnp.where(side, z <= 0, z > 0), jnp.where(number == 0, noticed, wrong > patience))
+        flips = jnp.where(
+            is_time, jnp.where(side, z <= 0, z > 0), jnp.where(number == 0, noticed, wrong > patience)
+        )
         d = d.at[places].set(jnp.where(side ^ flips ^ negated, 1.0, 0.0))
         p = ef.assign({**known, "p": ef.with_discrete(a.p, d, before)})
         new = ef.declared(p)
         moved, x = reinit(t, x, xdot, {**known, "p": p}, lambda x: vectors(t, x, xdot, a))
         moved = moved | jnp.any(new[in_equations] != before[in_equations])
         again = jnp.any(new != before)
-        return x, a._replace(p=p), jnp.where(moved, 2, jnp.where(again, 1, 0))
+        return (
+            x,
+            a._replace(p=p),
+            jnp.where(
+                moved, int(Effect.EQUATIONS), jnp.where(again, int(Effect.CONDITIONS), int(Effect.NOTHING))
+            ),
+        )
 
     def settle(t: Any, x: Any, xdot: Any, a: Any) -> Any:
         known, d = vectors(t, x, xdot, a), ef.declared(a.p).at[pulses].set(0.0)
@@ -186,23 +199,31 @@ def make_events(
 
     def truth_of_time(t: Any, p: Any) -> Any:
         rows = relations.rows(RelationKind.TIME)
-        nothing = {"w": jnp.zeros(functions.value_map.zero + 1), "u": jnp.zeros(functions.input_total), "p": p}
+        nothing = {"w": jnp.zeros(functions.value_map.zero + 1), "u": jnp.zeros(input_total), "p": p}
         return jnp.where(ef.z({**nothing, "time": t})[rows] > 0, 1.0, 0.0)
 
-    def at_start(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any, Any]:
+    def at_start(t: Any, x: Any, xdot: Any, a: Any, declared: Any) -> tuple[Any, Any, Any]:
         """Relations as they are; conditions do not fire because they are true, only because of the start."""
-        declared = ef.declared(a.p)
-        quiet = declared.at[pulses].set(0.0).at[places].set(jnp.where(truth(t, x, xdot, a), 1.0, 0.0))
+        assumed = ef.declared(a.p)
+        quiet = (
+            jnp.asarray(declared)
+            .at[pulses]
+            .set(0.0)
+            .at[places]
+            .set(jnp.where(truth(t, x, xdot, a), 1.0, 0.0))
+        )
         quiet = quiet.at[ef.condition_places].set(0.0)
         known = vectors(t, x, xdot, a)
         held = quiet.at[ef.condition_places].set(1.0)
         without = ef.declared(ef.assign({**known, "p": ef.with_discrete(a.p, quiet, held)}))
         before = quiet.at[ef.condition_places].set(without[ef.condition_places])
-        begun = begin(t, x, xdot, a._replace(p=ef.with_discrete(a.p, before, before)), int(Occasion.INITIAL))
+        begun = begin(
+            t, x, xdot, a._replace(p=ef.with_discrete(a.p, before, before)), int(Occasion.INITIAL)
+        )
         p = ef.assign({**known, "p": ef.with_discrete(a.p, ef.declared(begun.p), before)})
         moved, x = reinit(t, x, xdot, {**known, "p": p}, lambda x: vectors(t, x, xdot, a))
         new = ef.declared(p).at[pulses].set(0.0)
-        changed = jnp.any(new[in_equations] != declared[in_equations])
+        changed = jnp.any(new[in_equations] != assumed[in_equations])
         return x, a._replace(p=ef.with_discrete(a.p, new, new)), jnp.stack([changed, moved])
 
     def ends(a: Any) -> Any:
@@ -231,6 +252,3 @@ def event_data(
     padded = np.concatenate([np.sort(schedule), np.full(2, NO_LIMIT)]) if len(schedule) else np.zeros(0)
     slack = np.zeros(len(events.functions.relations))
     return EventData(slack, np.asarray(row_flags), padded, np.float64(guard), np.array([rtol, atol]))
-
-
-__all__ = ["EventData", "ModelEvents", "ModelError", "Slot", "event_data", "make_events"]

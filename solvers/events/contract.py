@@ -34,6 +34,24 @@ class Occasion(IntEnum):
     TERMINAL = 2
 
 
+class Effect(IntEnum):
+    """What a pass of an event has changed.
+
+    Attributes
+    ----------
+    NOTHING
+        The event is over.
+    CONDITIONS
+        Discrete values that no equation contains: another pass is to be made, with the same x and xdot.
+    EQUATIONS
+        States or values in equations: x and xdot are to be computed anew.
+    """
+
+    NOTHING = 0
+    CONDITIONS = 1
+    EQUATIONS = 2
+
+
 @dataclass(frozen=True, eq=False)
 class Events:
     """What happens at the events of a problem.
@@ -47,8 +65,8 @@ class Events:
     begin : callable
         begin(t, x, xdot, p, occasion) -> p with what is known at the instant before the first pass.
     one_pass : callable
-        one_pass(t, x, xdot, p, number) -> (x, p, changed): discrete values from the present ones, states that are
-        set anew, and whether anything has changed. Passes are numbered from 0.
+        one_pass(t, x, xdot, p, number) -> (x, p, effect): discrete values from the present ones, states that are
+        set anew, and what follows from it (`Effect`). Passes are numbered from 0.
     settle : callable
         settle(t, x, xdot, p) -> p when nothing changes any more: crossings are positive for it.
     discretes : callable

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from ..linear.contract import Factors
 from ..method.context import Context
 from ..status import Status
-from .contract import Occasion
+from .contract import Effect, Occasion
 from .restart import restart
 
 MOST_PASSES = 64
@@ -43,17 +43,19 @@ def handle_event(
     p = events.begin(t, x, xdot, context.p, occasion)
 
     def one_pass(now: Handled) -> Handled:
-        x, p, changed = events.one_pass(t, now.x, now.xdot, now.p, now.passes)
+        x, p, effect = events.one_pass(t, now.x, now.xdot, now.p, now.passes)
 
         def follow() -> tuple[Any, ...]:
             found = restart(context, t, x, now.xdot, p, now.factors)
-            status = jnp.where(found.success, now.status, int(Status.NO_RESTART))
+            status = jnp.where(found.success, int(Status.RUNNING), int(Status.NO_RESTART))
             return found.x, found.xdot, found.p, status, found.factors
 
         def stay() -> tuple[Any, ...]:
-            return now.x, now.xdot, p, jnp.asarray(int(Status.SUCCESS)), now.factors
+            is_over = effect == Effect.NOTHING
+            status = jnp.where(is_over, int(Status.SUCCESS), int(Status.RUNNING))
+            return now.x, now.xdot, p, status, now.factors
 
-        x, xdot, p, status, factors = jax.lax.cond(changed, follow, stay)
+        x, xdot, p, status, factors = jax.lax.cond(effect == Effect.EQUATIONS, follow, stay)
         return Handled(x, xdot, p, status, now.passes + 1, factors)
 
     def is_left(now: Handled) -> jax.Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..roots.initialize import impulse_start
 from ..status import Status
-from .contract import Events, Occasion
+from .contract import Effect, Events, Occasion
 from .handle import MOST_PASSES
 from .history import EventHistory, Rows
 from .hybrid import Hybrid
@@ -87,12 +87,14 @@ class HybridRun:
         p = events.begin(jnp.asarray(t), x, xdot, self.p, int(occasion))
         x, xdot = np.asarray(x), np.asarray(xdot)
         for number in range(MOST_PASSES):
-            x_new, p, changed = self.compiled.one_pass(t, x, xdot, p, number)
-            if not bool(changed):
+            x_new, p, effect = self.compiled.one_pass(t, x, xdot, p, number)
+            if effect == Effect.CONDITIONS:
+                continue
+            if effect == Effect.NOTHING:
                 p = events.settle(jnp.asarray(t), x, xdot, p)
                 status = Status.TERMINATED if bool(events.ends(p)) else Status.RUNNING
                 return Values(x, xdot, p, status, number + 1)
-            p = self.compiled.rows_of_mode(self.compiled.tables, t, x_new, xdot, p)
+            p = self.compiled.rows_of_mode(t, x_new, xdot, p)
             found = impulse_start(problem, t, x_new, p, xdot)
             if not found.success:
                 self.message = found.message

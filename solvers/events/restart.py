@@ -20,14 +20,13 @@ from ..linear.contract import Factors
 from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values, value_and_rate
 from ..method.context import Context
 from ..method.tolerances import error_weights
+from ..problem import Problem
 
 ITERATIONS = 12
 SETTLED = 1e-4
 """Last change of x, in units of the tolerance of a step: convergence is quadratic, and nothing is left."""
 SLOPE_SETTLED = 1e-9
 """Last change of xdot, as a part of xdot or of its first change."""
-VANISHED = 1e-60
-"""Coefficients of derivatives in a row of the matrix for c = C_ZERO, where there are none."""
 
 
 class Restarted(NamedTuple):
@@ -43,24 +42,23 @@ def restart(
 ) -> Restarted:
     """x and xdot after an event, from those before and the new discrete values in p. Factors are those of a matrix
     before: linear solvers may use their pivots, and their memory."""
-    context = context._replace(p=p)
-    p = rows_of_mode(context, t, x_left, xdot)
+    p = rows_of_mode(context.problem, t, x_left, xdot, p)
     context = context._replace(p=p)
     x, x_found, factors = _after_impulse(context, t, x_left, xdot, factors)
     slope, slope_found, factors = _slope(context, t, x, xdot, factors)
     return Restarted(x, slope, p, factors, x_found & slope_found)
 
 
-def rows_of_mode(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array) -> Any:
-    """p with flags of the rows in which derivatives have coefficients now."""
-    problem, gather = context.problem, context.tables.gather
+def rows_of_mode(problem: Problem, t: Any, x: Any, xdot: Any, p: Any) -> Any:
+    """p with flags of the rows in which derivatives have coefficients now.
+
+    One derivative along a direction in which no two terms cancel tells.
+    """
     events = problem.events
     assert events is not None
-    declared = jnp.asarray(problem.row_flags)
-    p = events.with_row_flags(context.p, declared)
-    values = matrix_values(problem, context.method.directions, gather, t, x, xdot, p, jnp.asarray(C_ZERO))
-    largest = jax.ops.segment_max(jnp.abs(values), gather.rows, problem.size, indices_are_sorted=True)
-    return events.with_row_flags(p, declared & ~(largest < VANISHED))
+    along = 1.0 + jnp.sqrt(jnp.arange(1.0, problem.size + 1.0)) % 1.0
+    _, change = jax.jvp(lambda slope: problem.residual(t, x, slope, p), (jnp.asarray(xdot),), (along,))
+    return events.with_row_flags(p, jnp.asarray(problem.row_flags) & (change != 0.0))
 
 
 def _factors(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, old: Factors) -> Factors:

@@ -111,10 +111,6 @@ def _event(
     return handle_event(Context(method, tables, settings, p), t, x, xdot, factors, occasion)
 
 
-def _rows_of_mode(method: Method, tables: Tables, t: Any, x: Any, xdot: Any, p: Any) -> Any:
-    return rows_of_mode(Context(method, tables, None, p), t, x, xdot)  # type: ignore[arg-type]
-
-
 def _of_events(problem: Problem, name: str) -> Callable[..., Any]:
     """A function of the events of a problem; never called where there are none."""
     return getattr(problem.events, name) if problem.events is not None else lambda *_: None
@@ -184,7 +180,7 @@ def compile_problem(
         run=jit(partial(_run, method, is_native)),
         event=jit(partial(_event, method)),
         one_pass=jit(_of_events(problem, "one_pass")),
-        rows_of_mode=jit(partial(_rows_of_mode, method)),
+        rows_of_mode=jit(partial(rows_of_mode, problem)),
         next_time=jit(_of_events(problem, "next_time")),
         start=jit(partial(_start, method)),
         first_matrix=jit(partial(_first_matrix, method)),
