@@ -24,7 +24,7 @@ from ..results.result import ResultVariable
 from ..solvers import Status
 from ..start.consistent import consistent_start, fully_assigned_start
 from ..start.errors import NoStartFound
-from ..start.events import start_with_events
+from ..start.events import start_with_events, with_rows_of_mode
 from ..start.impulse import impulsive_start, in_other_form
 from ..start.problem import StartPoint, StartProblem, slow_start_report
 from ..start.regularity import check_regular
@@ -239,7 +239,11 @@ class TranslatedModel:
         where = program.functions.value_map
         given = start_values(self._values, arguments.p, "init", init, where)
         guess = start_values(self._values, arguments.p, "guess", None, where)
-        return StartProblem(program, given, guess, arguments, t, report)
+        problem = StartProblem(program, given, guess, arguments, t, report)
+        if program.events is not None and program.functions.size:
+            x, xdot = np.split(problem.z_guess, 2)
+            problem.arguments = with_rows_of_mode(program, t, x, xdot, arguments)
+        return problem
 
     def _places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
         symbol, order = resolve_variable(self.flat, name)
