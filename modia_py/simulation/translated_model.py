@@ -100,6 +100,8 @@ class TranslatedModel:
             else:
                 arguments = with_event_data(program, arguments, options)
                 point, arguments = start_with_events(program, arguments, options.start, find_start)
+                own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
+                self._check_regular(program, signals, own, options.start, point)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation() as integrating:
@@ -194,7 +196,8 @@ class TranslatedModel:
         point = known.get(key)
         if point is None:
             point = self._found_start(program, signals, problem, init, how)
-            self._check_regular(program, signals, arguments, t, point)
+            if program.events is None:
+                self._check_regular(program, signals, arguments, t, point)
             while len(known) >= MOST_STARTS:
                 known.pop(next(iter(known)), None)
             known[key] = point

@@ -80,7 +80,7 @@ def _until_nothing_changes(
 
 def with_rows_of_mode(program: Program, t: float, x: Any, xdot: Any, arguments: Arguments) -> Arguments:
     """Arguments with flags of the rows that contain derivatives in the present mode."""
-    if program.events is None:
+    if program.events is None or not program.functions.size:
         return arguments
     flags = program.problem.row_flags
     arguments = arguments._replace(events=arguments.events._replace(rows=flags))
