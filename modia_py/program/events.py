@@ -238,6 +238,7 @@ def make_events(
         one_pass=one_pass,
         settle=settle,
         discretes=lambda a: ef.declared(a.p),
+        with_discretes=lambda a, d: a._replace(p=ef.with_discrete(a.p, d, d)),
         ends=ends,
         row_flags=lambda a: a.events.rows,
         with_row_flags=lambda a, flags: a._replace(events=a.events._replace(rows=flags)),

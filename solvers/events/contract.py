@@ -71,6 +71,8 @@ class Events:
         settle(t, x, xdot, p) -> p when nothing changes any more: crossings are positive for it.
     discretes : callable
         discretes(p) -> vector of the discrete values, for the record of events.
+    with_discretes : callable
+        with_discretes(p, d) -> p with such a vector of discrete values.
     ends : callable
         ends(p) -> whether the run is to end here.
     row_flags : callable
@@ -86,6 +88,7 @@ class Events:
     one_pass: Callable[[Any, Any, Any, Any, Any], tuple[Any, Any, Any]]
     settle: Callable[[Any, Any, Any, Any], Any]
     discretes: Callable[[Any], Any]
+    with_discretes: Callable[[Any, Any], Any]
     ends: Callable[[Any], Any]
     row_flags: Callable[[Any], Any]
     with_row_flags: Callable[[Any, Any], Any]
