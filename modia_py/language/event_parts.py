@@ -16,6 +16,7 @@ import numpy as np
 
 from ..expressions.expression import Expr
 from ..expressions.indexing import Shape
+from ..expressions.printing import Naming, expression_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..expressions.templates import Piece
 from ..source import Source
@@ -44,6 +45,16 @@ class HiddenSymbol:
         return self.name
 
 
+class _Written:
+    """A part that prints as what was written in place of its symbol."""
+
+    symbol: HiddenSymbol
+
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
+
+
 class RelationKind(Enum):
     """How the instants are found at which a relation changes."""
 
@@ -53,7 +64,7 @@ class RelationKind(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Relation:
+class Relation(_Written):
     """A relation that makes events: it holds where z > 0, or, `negated`, where not z > 0.
 
     `scale` is the size of what is compared, against which differences are rounding.
@@ -75,7 +86,7 @@ class Relation:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(_Written):
     """Instants offset + k*period."""
 
     symbol: HiddenSymbol
@@ -92,7 +103,7 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class LeftLimit:
+class LeftLimit(_Written):
     """The value of a continuous expression just before an event."""
 
     symbol: HiddenSymbol
@@ -127,8 +138,14 @@ class Action:
     piece: Piece
     value: Expr
     fires: Expr | None
-    text: str
+    written: Any  # an Assign, a Reinit or a Terminate; None for a condition
     source: Source
+
+    def text(self, naming: Naming) -> str:
+        """The action as it was written."""
+        if self.kind is ActionKind.CONDITION:
+            return f"when({expression_text(self.target, naming)}, ...)"
+        return self.written.text(naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.value,) if self.fires is None else (self.value, self.fires)

@@ -109,9 +109,8 @@ class EventScope:
             symbol = self._hidden(DiscreteRole.CONDITION, condition.shape, condition)
             target = leaf(symbol)
             piece = Piece(target, contiguous(symbol.shape))
-            text = f"when({condition}, ...)"
             self.actions.append(
-                Action(ActionKind.CONDITION, target, piece, value, None, text, statement.source)
+                Action(ActionKind.CONDITION, target, piece, value, None, None, statement.source)
             )
             found.append(symbol)
         return found
@@ -133,7 +132,7 @@ class EventScope:
                 kind = ActionKind.ASSIGN if isinstance(action, Assign) else ActionKind.REINIT
             fires = _real(_broadcast(_becomes_true(conditions), shape))
             value = _broadcast(_real(value), shape)
-            self.actions.append(Action(kind, target, piece, value, fires, str(action), action.source))
+            self.actions.append(Action(kind, target, piece, value, fires, action, action.source))
 
     # One node after the other, arguments first.
 
@@ -146,7 +145,7 @@ class EventScope:
             needed = _needed(node, mode)
             missing = [each for each in needed if (id(each[0]), each[1]) not in table]
             if missing:
-                stack += missing
+                stack += reversed(missing)
                 continue
             stack.pop()
             if (id(node), mode) not in table:

@@ -12,7 +12,7 @@ import numpy as np
 from ..expressions.equation import Equation
 from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape, affine_array, c_strides
-from ..expressions.printing import Segments, equation_text, expression_text
+from ..expressions.printing import Segments, equation_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from .event_parts import NO_EVENTS, ScopeEvents
 
@@ -98,6 +98,10 @@ class Occurrence:
         if leaf.kind is SymbolKind.TIME:
             return leaf.symbol.segments()
         return [(name, False) for name, _ in self.path] + self.scope.paths[id(leaf.symbol)]
+
+    def local_naming(self, leaf: Leaf) -> Segments:
+        """The name of a leaf within the component."""
+        return leaf.symbol.segments() if leaf.kind is SymbolKind.TIME else self.scope.paths[id(leaf.symbol)]
 
     def full_name(self, leaf: Leaf) -> str:
         """The name, in the whole model, of a leaf of the scope's equations."""
@@ -332,7 +336,7 @@ def _equation_row(equation: FlatEquation) -> Row:
 
 def _relation_row(entry: Placed) -> Row:
     relation = entry.part
-    text = expression_text(relation.symbol.written, entry.owner.naming)
+    text = relation.text(entry.owner.naming)
     return text, _copies(entry.owner), f"{relation.source}: {relation.kind.value}"
 
 

@@ -16,11 +16,10 @@ import numpy as np
 from ..arrays.indices import starts_of
 from ..arrays.structure import Integers
 from ..errors import ModelError
-from ..expressions.expression import Expr, Leaf, call, leaf
+from ..expressions.expression import Expr, call, leaf
 from ..expressions.indexing import contiguous
 from ..expressions.primitives import named
-from ..expressions.printing import Segments, expression_text
-from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
+from ..expressions.symbol_kinds import DiscreteRole
 from ..expressions.templates import Piece
 from ..language.event_order import event_levels, piece_elements
 from ..language.event_parts import ActionKind, RelationKind
@@ -83,8 +82,7 @@ class RelationTable(EventRows):
     def text(self, row: int) -> str:
         """The relation as it was written, in the component it belongs to."""
         entry, _, index = self.entry(row)
-        paths = entry.owner.scope.paths
-        text = expression_text(entry.part.symbol.written, lambda leaf: _local_name(leaf, paths))
+        text = entry.part.text(entry.owner.local_naming)
         return f"({text})[{', '.join(map(str, index))}]" if index else text
 
 
@@ -96,7 +94,8 @@ class ReinitTable(EventRows):
         self.order = self.of([entry.part.piece.node.order for entry in entries]).astype(np.int64)
 
     def text(self, row: int) -> str:
-        return self.entry(row)[0].part.text
+        entry, _, _ = self.entry(row)
+        return entry.part.text(entry.owner.local_naming)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +165,12 @@ class EventFunctions:
         """Complain about periods, computed from parameters, that are not positive."""
         period = np.asarray(self.period(vectors))
         for row in np.flatnonzero(~(np.isfinite(period) & (period > 0))).tolist():
-            written = self.samples.entry(row)[0].part.symbol.written
+            part, owner = self.samples.entry(row)[0].part, self.samples.entry(row)[0].owner
             path = self.samples.path(row)
-            of = f" of {path}" if path else ""
+            name = f"`{part.text(owner.local_naming)}`{f' of {path}' if path else ''}"
             raise ModelError(
-                f"`{written}`{of} ({self.samples.source(row)}) has the period {period[row]:g}: it has no "
-                f"next instant. The period is a positive number of seconds."
+                f"{name} ({part.source}) has the period {period[row]:g}: it has no next instant. The "
+                f"period is a positive number of seconds."
             )
 
 
@@ -240,11 +239,6 @@ def _terminations(flat: FlatModel) -> dict[int, str]:
     }
 
 
-def _local_name(leaf: Leaf, paths: dict[int, Segments]) -> Segments:
-    """The name of a leaf within its component."""
-    return leaf.symbol.segments() if leaf.kind is SymbolKind.TIME else paths[id(leaf.symbol)]
-
-
 def _whole(symbol: Any) -> Piece:
     return Piece(leaf(symbol), contiguous(symbol.shape))
 
@@ -253,9 +247,7 @@ def _check_known(flat: FlatModel, values: ValueMap, entry: Placed) -> None:
     missing = unknown_derivative(flat, values, entry.part.expressions(), entry.owner)
     if missing is not None:
         part = entry.part
-        text = (
-            part.text if hasattr(part, "text") else expression_text(part.symbol.written, entry.owner.naming)
-        )
+        text = part.text(entry.owner.naming)
         raise ModelError(
             f"`{text}` ({part.source}) contains {missing}, which is not part of the equations of the "
             f"model: declare a Var for it, v == der(x)."
