@@ -30,8 +30,8 @@ import jax
 import numpy as np
 
 from ..compile_options import quick_jit
-from ..lanes import each
 from ..events.restart import rows_of_mode
+from ..lanes import each
 from ..linear.choice import choose_solver, choose_sparse_lu
 from ..matrix.jacobian import (
     C_ZERO,
@@ -132,7 +132,9 @@ class _Polisher:
     def _values(self, gather: Gather, rows: Rows, c: Any, p: Any) -> jax.Array:
         def one(row: tuple[Rows, Any]) -> jax.Array:
             at, c = row
-            return matrix_values(self.problem, self.pattern.directions, gather, *at[:3], self._own(at, p), c)
+            return matrix_values(
+                self.problem, self.pattern.directions, gather, *at[:3], self._own(at, p), c
+            )
 
         return self._each(one, (rows, c))
 
@@ -153,8 +155,8 @@ class _Polisher:
         return self._each(lambda row: fd_rows(self.problem, self._own(row, p)), rows)
 
     def is_fd(self, rows: Rows, p: Any) -> np.ndarray:
-        """Flags of the rows of the residual that contain derivatives: for each row of output where there are
-        events, else once."""
+        """Flags of the rows of the residual that contain derivatives: for each row of output where there
+        are events, else once."""
         if self.problem.events is None:
             return self.problem.row_flags
         return np.asarray(self.flags(rows, p))
