@@ -1,7 +1,7 @@
 """Consistent values after discrete ones have changed, inside of compiled code.
 
-    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0           Md = dfd/dxdot: states stay, unless an impulse moves
-    them xdot+   fd(x+, xdot+) = 0,     dfc/dx xdot+ + dfc/dt = 0
+    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0       Md = dfd/dxdot: states stay, unless an impulse moves them
+    xdot+   fd(x+, xdot+) = 0,     dfc/dx xdot+ + dfc/dt = 0
 
 Both have the matrix of the special form, [dfd/dxdot; dfc/dx]. Where all derivatives of an fd row vanish in
 a mode, the row is a constraint there (a clutch that is engaged): it is found here, and stays one until the
