@@ -70,7 +70,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         (found.x, found.xdot),
         events.discretes(found.p),
     )
-    rhythm = after_event(hybrid.rhythm, t)
+    rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop)
     after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm)
     # Python tries again from the values before, more carefully.
     lost = found.status == Status.NO_RESTART
