@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..loop.output import evaluate
+from ..loop.output import evaluate_within
 from ..loop.start import Origin, start
 from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
@@ -58,7 +58,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     assert events is not None
     context = base._replace(p=hybrid.p)  # until the end: the time event that is met is no limit
     t = state.number("reached")
-    x, xdot = evaluate(state, t)
+    x, xdot = evaluate_within(state, t)
     is_crossing = state.number("status") == Status.CROSSING
     found = handle_event(context, t, x, xdot, state.factors)
     t_event = jnp.maximum(events.next_time(t, found.p), jnp.nextafter(t, jnp.inf))
