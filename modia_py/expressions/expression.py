@@ -340,13 +340,16 @@ def index_of(node: Node) -> Any:
 class Equation:
     """`lhs == rhs`, with the line where it was written."""
 
-    __slots__ = ("lhs", "rhs", "shape", "source")
+    __slots__ = ("_leaves", "_residual", "lhs", "rhs", "shape", "source")
     __hash__ = object.__hash__
+    _leaves: tuple[Leaf, ...] | None
+    _residual: Expr | None
 
     def __init__(self, lhs: Any, rhs: Any, source: Source | None = None):
         self.source = source if source is not None else user_source()
         self.lhs = as_expr(lhs)
         self.rhs = as_expr(rhs)
+        self._leaves = self._residual = None
         try:
             self.shape: Shape = np.broadcast_shapes(self.lhs.shape, self.rhs.shape)
         except ValueError:
@@ -367,12 +370,24 @@ class Equation:
 
     def residual(self) -> Expr:
         """`lhs - rhs` without zero terms, and the side that is not zero where the other one is."""
+        if self._residual is None:
+            self._residual = self._difference()
+        return self._residual
+
+    def _difference(self) -> Expr:
         from .zero_terms import without_zero_terms  # works on nodes: it comes after them
 
         for side, other in ((self.lhs, self.rhs), (self.rhs, self.lhs)):
             if isinstance(other, Constant) and not other.value.any() and side.shape == self.shape:
                 return without_zero_terms(side if side is self.lhs else -side)
         return without_zero_terms(self.lhs - self.rhs)
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaves of both sides, in order of first occurrence."""
+        if self._leaves is None:
+            self._leaves = tuple(leaves_of(self.lhs, self.rhs))
+        return self._leaves
 
     def __bool__(self) -> bool:
         raise ModelError(

@@ -205,6 +205,8 @@ class Signature:
 
     def bind(self, dynamic: tuple[Any, ...] | list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and keyword arguments with `dynamic` put back."""
+        if self is positional(len(dynamic)):
+            return tuple(dynamic), {}
         values = iter(dynamic)
         filled = [next(values) if leaf is DYNAMIC else leaf for leaf in self.leaves]
         return jax.tree_util.tree_unflatten(self.tree, filled)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from ..expressions.expression import Equation, Expr, Leaf, leaves_of
+from ..expressions.expression import Equation, Expr, Leaf
 from ..expressions.indexing import Shape
 from ..expressions.printing import Segments, clip_text
 from ..expressions.symbol_kinds import SymbolKind
@@ -225,7 +225,7 @@ def _not_an_equation(statement: Any, place: int, where: str) -> str:
 def _check_scope(
     equation: Equation, component: Model, paths: dict[int, Segments], leads: dict[int, Shape]
 ) -> None:
-    for node in leaves_of(equation.lhs, equation.rhs):
+    for node in equation.leaves:
         symbol = node.symbol
         if symbol.kind is SymbolKind.TIME or (id(symbol) in paths and leads[id(symbol)] == node.lead):
             continue

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError
-from ..expressions.expression import leaves_of
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel
 from ..lowering.differentiated_jumps import jump_notes
@@ -183,7 +182,7 @@ def _written_derivatives(flat: FlatModel) -> dict[str, tuple[int, FlatEquation]]
     if not flat.inputs:
         return found
     for entry in flat.equations:
-        for leaf in leaves_of(entry.equation.lhs, entry.equation.rhs):
+        for leaf in entry.equation.leaves:
             if leaf.kind is SymbolKind.INPUT and leaf.order > 0:
                 name = entry.owner.full_name(leaf)
                 if leaf.order > found.get(name, (0, entry))[0]:

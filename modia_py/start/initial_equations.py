@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.structure import NONE
 from ..errors import ModelError
-from ..expressions.expression import Leaf, leaves_of
+from ..expressions.expression import Leaf
 from ..expressions.printing import der_text
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel
@@ -65,7 +65,7 @@ def initial_residual(
 
 
 def _check_known(flat: FlatModel, equation: FlatEquation, values: ValueMap) -> None:
-    for leaf in leaves_of(equation.equation.lhs, equation.equation.rhs):
+    for leaf in equation.equation.leaves:
         if leaf.kind is not SymbolKind.VARIABLE:
             continue
         symbol = flat.resolve(leaf, equation.owner)
