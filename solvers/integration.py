@@ -28,6 +28,7 @@ from .matrix.diagnose import describe_singularity, describe_violation
 from .method.numbers import AT, LIMIT_AT
 from .method.settings import Settings, make_settings
 from .method.state import NO_WORK, State, histogram
+from .output_rows import OutputRows
 from .roots.initialize import consistent_xdot
 from .solution import Crossing, Solution, Statistics, rounding_warning
 from .status import Status
@@ -66,7 +67,7 @@ class Integration:
         self.state: State | None = None
         self.numbers: Any = None  # those of the state, on the host
         self.every_step = arguments.times is None
-        self.rows: list[tuple[np.ndarray, ...]] = []
+        self.rows = OutputRows(self.problem.size, 0 if self.every_step else len(arguments.times))
         self.rows_written = self.next_time = 0
         self.restarts: list[int] = []
         self.crossings: list[Crossing] = []
@@ -224,7 +225,7 @@ class Integration:
         if self.on_chunk is not None:
             self.on_chunk(t, x, xdot)
             return
-        self.rows.append((t, x, xdot, step))
+        self.rows.append(t, x, xdot, step)
 
     def _keep_instant(self, t: float) -> None:
         """Nothing is integrated between two stops at one time; rows that are wanted there are."""
@@ -269,9 +270,7 @@ class Integration:
         """All of it."""
         if self.bar is not None:
             self.bar.close()
-        nothing = np.zeros((0, self.problem.size))
-        rows = self.rows or [(np.zeros(0), nothing, nothing, np.zeros(0))]
-        t, x, xdot, step = map(np.concatenate, zip(*rows, strict=True))
+        t, x, xdot, step = self.rows.arrays()
         work = self._statistics()
         warning = ""
         if self.numbers is not None:

@@ -29,7 +29,7 @@ from ..start.problem import StartPoint, StartProblem, slow_start_report
 from ..start.regularity import check_regular
 from ..start.values import StartValues, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
-from .compile_times import watch_compilation
+from .compile_times import SlowCompilation, watch_compilation
 from .nominal_values import below_tolerance, nominal_of_x
 from .outputs import Outputs
 from .polished_output import polished
@@ -81,7 +81,8 @@ class TranslatedModel:
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
         options = asked.checked()
         self._renew()
-        with watch_compilation() as initializing:
+        slow = SlowCompilation(self.name, self.translation.functions.size) if options.progress else None
+        with watch_compilation(slow) as initializing:
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
             arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
@@ -90,12 +91,12 @@ class TranslatedModel:
             point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
-        with watch_compilation() as integrating:
+        with watch_compilation(slow) as integrating:
             if program.functions.size:
                 run = integrate(program, arguments, point, options, plan)
             else:
                 run = evaluate_only(program, arguments, options, plan)
-        with watch_compilation() as checking:
+        with watch_compilation(slow) as checking:
             run = self._certified(program, run, options)
 
         def init() -> StartValues:

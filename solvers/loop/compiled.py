@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..compile_options import LONG, fast_jit
+from ..compile_options import LONG, fast_jit, quick_jit
 from ..linear.choice import choose_solver, may_be_symmetric
 from ..linear.contract import NEEDS_PIVOTS, Offer
 from ..matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
@@ -128,7 +128,8 @@ def compile_problem(
     is_native, note = _choose_loop(loop)
     pattern = pattern_of(problem, p)
     jit = partial(fast_jit, size=problem.size)
-    matrix = jit(partial(matrix_values, problem, pattern.directions))
+    once = partial(quick_jit, size=0)  # a few calls for each start, however long the vectors are
+    matrix = once(partial(matrix_values, problem, pattern.directions))
     gather = gather_tables(pattern)
     seen = None
     if linear_solver == "auto" and may_be_symmetric(pattern):
@@ -149,8 +150,8 @@ def compile_problem(
         tables=tables,
         loop=note,
         run=jit(partial(_run, method, is_native)),
-        start=jit(partial(_start, method)),
-        first_matrix=jit(partial(_first_matrix, method)),
+        start=once(partial(_start, method)),
+        first_matrix=once(partial(_first_matrix, method)),
         matrix=matrix,
         evaluate=jit(evaluate),
         placeholder=placeholder,
