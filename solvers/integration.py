@@ -67,7 +67,8 @@ class Integration:
         self.state: State | None = None
         self.numbers: Any = None  # those of the state, on the host
         self.every_step = arguments.times is None
-        self.rows = OutputRows(self.problem.size, 0 if self.every_step else len(arguments.times))
+        wanted = 0 if arguments.times is None else len(arguments.times)
+        self.rows = OutputRows(self.problem.size, wanted)
         self.rows_written = self.next_time = 0
         self.restarts: list[int] = []
         self.crossings: list[Crossing] = []

@@ -81,7 +81,9 @@ class TranslatedModel:
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
         options = asked.checked()
         self._renew()
-        slow = SlowCompilation(self.name, self.translation.functions.size) if options.progress else None
+        slow = (
+            SlowCompilation(self.flat.name, self.translation.functions.size) if options.progress else None
+        )
         with watch_compilation(slow) as initializing:
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
