@@ -21,7 +21,7 @@ import numpy as np
 
 from .expression import Bundle, Call, Constant, Expr, Item, Leaf, index_of, rebuild
 from .indexing import Positions, contiguous
-from .lanes import calls_lapack, lanes
+from .lanes import calls_lapack, calls_python, lanes
 from .nodes import Node, intern_node, topological
 from .primitives import Primitive, named, positional
 from .symbol_kinds import SymbolKind
@@ -281,7 +281,9 @@ def _rolled_primitive(
         axes = tuple(0 if b else None for b in batched)
         return lanes(one, axes, one_by_one)(*values).sum(axis=0)
 
-    return Primitive(f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one)
+    return Primitive(
+        f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one, calls_python=calls_python([root])
+    )
 
 
 # Evaluation.
