@@ -54,6 +54,13 @@ class PlannedFunction:
     def plan(self) -> Plan:
         return make_plan(self.graph, self.roots)
 
+    @cached_property
+    def encoded(self) -> tuple[np.ndarray, np.ndarray]:
+        """The plan as native code reads it: words, and constants."""
+        from . import native
+
+        return native.encode(self.plan), np.asarray(self.plan.constants, float)
+
     @property
     def rows(self) -> int:
         return len(self.roots)
@@ -128,19 +135,17 @@ class PlannedFunction:
             return evaluate_in_jax(self.plan, vectors)
         from . import handlers
 
-        return _foreign(handlers.EVALUATE, self.rows)(
-            handlers.encode(self.plan), self.plan.constants, *vectors
-        )
+        return _foreign(handlers.EVALUATE, self.rows)(*self.encoded, *vectors)
 
     def _evaluate_tangent(self, active: Active, vectors: Sequence[Any], moving: Sequence[Any]) -> Any:
         if not is_native():
             return evaluate_in_jax(self.tangent_function(active).plan, [*vectors, *moving])
-        from . import handlers
+        from . import handlers, native
 
         linear, plan = self.linearization(active)
         count = np.zeros(len(self.sizes))
         return _foreign(handlers.PUSH, self.rows)(
-            handlers.encode(plan, linear), plan.constants, count, *vectors, *moving
+            native.encode(plan, linear), plan.constants, count, *vectors, *moving
         )
 
 
