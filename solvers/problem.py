@@ -28,6 +28,9 @@ import numpy as np
 
 Residual = Callable[[Any, Any, Any, Any], Any]
 """residual(t, x, xdot, p) -> array of as many rows as x has elements."""
+Planned = Callable[[Any, Any], dict[str, Any]]
+"""planned(t, p) -> arrays by name, from which native code evaluates the residual at about that time: see
+`native.calls.STEP`."""
 Flags = Sequence[bool] | np.ndarray
 """One for each element of x."""
 
@@ -81,6 +84,9 @@ class Problem:
     one_by_one : bool
         The residual factorizes matrices: it is not evaluated at many points by a `vmap`, where threads of
         XLA could wait for each other for ever.
+    planned : callable, optional
+        The residual as data for native code, which then makes whole steps of small problems; None: the
+        residual is evaluated by XLA.
     cache : ProblemCache
         What was made ready for this problem; not to be given.
 
@@ -107,6 +113,7 @@ class Problem:
     crossings: Residual | None = None
     directions: Sequence[int] | None = None
     one_by_one: bool = False
+    planned: Planned | None = field(default=None, repr=False)
     cache: ProblemCache = field(default_factory=ProblemCache, repr=False)
 
     def __post_init__(self) -> None:

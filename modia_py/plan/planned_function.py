@@ -39,6 +39,17 @@ def _handlers() -> Handlers:
     return HANDLERS
 
 
+def makes_steps() -> bool:
+    """Whether native code makes whole steps with plans here."""
+    return is_native() and not why_not(_step_handlers)
+
+
+def _step_handlers() -> Handlers:
+    from .step_handler import HANDLERS
+
+    return HANDLERS
+
+
 class PlannedFunction:
     """The nodes `roots` of a graph as a function of vectors, whose sizes add up to the graph's inputs."""
 
