@@ -72,6 +72,13 @@ class PlannedFunction:
 
         return native.encode(self.plan), np.asarray(self.plan.constants, float)
 
+    def encoded_linearization(self, active: Active) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the derivative by some of the vectors."""
+        from . import native
+
+        linear, plan = self.linearization(active)
+        return native.encode(plan, linear), np.asarray(plan.constants, float)
+
     @property
     def rows(self) -> int:
         return len(self.roots)
@@ -151,13 +158,11 @@ class PlannedFunction:
     def _evaluate_tangent(self, active: Active, vectors: Sequence[Any], moving: Sequence[Any]) -> Any:
         if not is_native():
             return evaluate_in_jax(self.tangent_function(active).plan, [*vectors, *moving])
-        from . import handlers, native
+        from . import handlers
 
-        linear, plan = self.linearization(active)
         count = np.zeros(len(self.sizes))
-        return _foreign(handlers.PUSH, self.rows)(
-            native.encode(plan, linear), plan.constants, count, *vectors, *moving
-        )
+        encoded = self.encoded_linearization(active)
+        return _foreign(handlers.PUSH, self.rows)(*encoded, count, *vectors, *moving)
 
 
 def _foreign(target: str, rows: int) -> Callable[..., Any]:

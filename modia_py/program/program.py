@@ -21,11 +21,10 @@ from ..expressions.lanes import calls_lapack, calls_python, lanes
 from ..language.flat_model import FlatModel
 from ..lowering.index1_functions import Index1Functions
 from ..lowering.model_structure import ModelStructure
-from ..plan.planned_function import PlannedFunction, makes_steps
 from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
-from ..solvers.problem import Planned
 from .crossings import Crossings
+from .planned_residual import planned_residual
 from .program_cache import ProgramCache
 from .signals import Signals, held_time
 
@@ -136,32 +135,12 @@ def make_program(
         crossings=None if crossings is None else crossing_values,
         directions=None if crossings is None else crossings.directions,
         one_by_one=calls_lapack(_sides(structure.flat)),
-        planned=_planned(functions, signals),
+        planned=planned_residual(functions, signals),
     )
     is_repeatable = not (signals.call_python or calls_python(_sides(structure.flat)))
     return Program(
         structure, transformed, functions, layout, signals, problem, patterns, crossings, is_repeatable
     )
-
-
-def _planned(functions: Index1Functions, signals: Signals) -> Planned | None:
-    """The residual as native code evaluates it; None where some of it is left to XLA."""
-    plans = functions.plans
-    if plans is None or not isinstance(plans.residual, PlannedFunction) or not makes_steps():
-        return None
-    program, constants = plans.residual.encoded
-
-    def planned(t: Any, arguments: Arguments) -> dict[str, Any]:
-        t = held_time(t, arguments.signals)
-        return {
-            "program": jnp.asarray(program),
-            "constants": jnp.asarray(constants),
-            "held": jnp.stack([jnp.asarray(arguments.signals.first, float), arguments.signals.last]),
-            "parameters": jnp.asarray(arguments.p, float),
-            "inputs": signals.values(t, arguments.signals, functions.input_order),
-        }
-
-    return planned
 
 
 def _sides(flat: FlatModel) -> list[Expr]:

@@ -94,7 +94,7 @@ def _planned_step(
     if context.problem.crossings is not None:  # every step is looked at
         pause = jnp.full(2, -jnp.inf)
     found = call(
-        STEP, **planned(state.number("t_new"), context.p), pause=pause,
+        STEP, **planned.arguments(state.number("t_new"), context.p), pause=pause,
         is_fd=jnp.asarray(context.problem.row_flags, float), lu=factors.lu, scale=factors.scale,
         rows=factors.rows, limits=settings.limits, atol=settings.atol, tightness=settings.tightness,
         slope_places=context.tables.slope_places, slope_atol=settings.slope_atol,
