@@ -134,28 +134,21 @@ def _push_all(frame: Any) -> None:
         inputs += words(own[BUFFER.lengths], axes + 1)[axes]
     count = inputs + program[TANGENTS]
     block = min(together, max(FEWEST_TOGETHER, _NUMBERS_TOGETHER // max(count, 1)))
-    points = lanes // max(together, 1)
-    columns = points_together(program, points)
-    w, d, seed = _room(program, frame, columns), np.empty((count, max(block, 1))), np.empty(inputs)
-    for point in range(points):
-        column = point % columns
-        if column == 0:
-            for k in range(columns):
-                lane = min(point + k, points - 1) * together
-                _fill(frame, 3, first, lane, full, w, k, columns)
-            run(program, w, columns)
-        lane = point * together
+    w, d, seed = _room(program, frame, 1), np.empty(count * max(block, 1)), np.empty(inputs)
+    for lane in range(0, lanes, max(together, 1)):
+        _fill(frame, 3, first, lane, full, w, 0, 1)
+        run(program, w, 1)
         for begin in range(lane, lane + together, max(block, 1)):
             width = min(block, lane + together - begin)
             for k in range(width):
                 _fill(frame, first, behind, begin + k, full, seed, 0, 1)
                 for j in range(inputs):
-                    d[j, k] = seed[j]
-            push(start, coefficient, source, w, d, inputs, width, column, columns)
+                    d[j * width + k] = seed[j]
+            push(start, coefficient, source, w, d, inputs, width, 0, 1)
             for k in range(width):
                 target = _row(out, begin + k, full)
                 for j in range(len(rows)):
-                    target[j] = d[rows[j], k] if rows[j] >= 0 else 0.0
+                    target[j] = d[rows[j] * width + k] if rows[j] >= 0 else 0.0
 
 
 def _handlers(fingerprint: int) -> dict[str, Any]:

@@ -332,24 +332,33 @@ def evaluate(groups: Any, a: Any, b: Any, c: Any, w: Any, shift: int, lanes: int
 
 @_part
 def push(
-    start: Any,
-    coefficient: Any,
-    source: Any,
-    w: Any,
-    d: Any,
-    inputs: int,
-    lanes: int,
-    first: int,
-    stride: int,
-) -> None:
-    """Tangents of all nodes into d, whose first rows are those of the inputs; a direction a column, and so
-    many of them. The values of a node are in w a stride behind those of the node before it."""
+    start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int, lanes: int, column: int,
+    columns: int,
+) -> None:  # fmt: skip
+    """Tangents of all nodes into d, which holds those of the inputs: so many directions next to each
+    other for each node. Of the points in the columns of w, this is for one."""
+    width, first, stride = np.uint64(lanes), np.uint64(column), np.uint64(columns)
     for k in range(len(start) - 1):
-        row = inputs + k
-        for lane in range(lanes):
-            d[row, lane] = 0.0
+        row = np.uint64(inputs + k) * width
+        for lane in range(width):
+            d[row + lane] = 0.0
         for e in range(start[k], start[k + 1]):
-            factor, other = w[np.int64(coefficient[e]) * stride + first], source[e]
+            factor, other = w[coefficient[e] * stride + first], source[e] * width
             if factor != 0.0:
-                for lane in range(lanes):
-                    d[row, lane] += factor * d[other, lane]
+                for lane in range(width):
+                    d[row + lane] += factor * d[other + lane]
+
+
+@_part
+def push_one_direction(
+    start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int, lanes: int
+) -> None:
+    """The same for one direction at many points: w and d hold, for each node, values at all of them."""
+    for k in range(len(start) - 1):
+        out = _of(d, inputs + k, lanes)
+        for i in range(lanes):
+            out[i] = 0.0
+        for e in range(start[k], start[k + 1]):
+            factor, other = _of(w, coefficient[e], lanes), _of(d, source[e], lanes)
+            for i in range(lanes):
+                out[i] += factor[i] * other[i] if factor[i] != 0.0 else 0.0

@@ -14,7 +14,7 @@ from numba import float64, int64, njit, void
 
 from ..solvers.xla import calls
 from . import kernels, native, operations
-from .kernels import push
+from .kernels import push, push_one_direction
 from .native import TANGENTS, parts, points_together, room, run
 
 _WORDS, _NUMBERS, _MATRIX, _CUBE = int64[::1], float64[::1], float64[:, ::1], float64[:, :, ::1]
@@ -30,6 +30,18 @@ def _put(w: Any, points: Any, shared: Any, begin: int, columns: int) -> None:
             w[k * columns + column] = point[k]
     for k in range(len(shared)):
         w[(own + k) * columns : (own + k + 1) * columns] = shared[k]
+
+
+@njit
+def _seed(d: Any, direction: Any, factor: float, scaled: int, lane: int, lanes: int) -> None:
+    for j in range(len(direction)):
+        d[j * lanes + lane] = factor * direction[j] if j < scaled else direction[j]
+
+
+@njit
+def _take(d: Any, rows: Any, lane: int, lanes: int, out: Any) -> None:
+    for j in range(len(rows)):
+        out[j] = d[rows[j] * lanes + lane] if rows[j] >= 0 else 0.0
 
 
 def _compiled(fingerprint: int) -> tuple[Any, Any]:
@@ -59,21 +71,31 @@ def _compiled(fingerprint: int) -> tuple[Any, Any]:
         count, width, inputs = len(points), directions.shape[1], directions.shape[2]
         coefficient, start, source, rows = parts(program)
         columns = points_together(program, count)
-        w, d = room(program, constants, columns), np.empty((inputs + program[TANGENTS], width))
-        for point in range(count):
-            column = point % columns
-            if column == 0:
-                _put(w, points, shared, point, columns)
-                run(program, w, columns)
-            own = directions[point if len(directions) > 1 else 0]
-            for j in range(inputs):
-                part = factor[point] if j < scaled else 1.0
-                for k in range(width):
-                    d[j, k] = part * own[k, j]
-            push(start, coefficient, source, w, d, inputs, width, column, columns)
-            for j in range(len(rows)):
-                for k in range(width):
-                    out[point, k, j] = d[rows[j], k] if rows[j] >= 0 else 0.0
+        w = room(program, constants, columns)
+        together = max(columns, width)  # points or directions: whichever are more
+        d = np.empty((inputs + program[TANGENTS]) * together)
+        for begin in range(0, count, columns):
+            _put(w, points, shared, begin, columns)
+            run(program, w, columns)
+            here = min(columns, count - begin)
+            if width < columns:
+                for number in range(width):
+                    for column in range(columns):
+                        point = min(begin + column, count - 1)
+                        own = directions[point if len(directions) > 1 else 0, number]
+                        _seed(d, own, factor[point], scaled, column, columns)
+                    push_one_direction(start, coefficient, source, w, d, inputs, columns)
+                    for column in range(here):
+                        _take(d, rows, column, columns, out[begin + column, number])
+            else:
+                for column in range(here):
+                    point = begin + column
+                    for number in range(width):
+                        own = directions[point if len(directions) > 1 else 0, number]
+                        _seed(d, own, factor[point], scaled, number, width)
+                    push(start, coefficient, source, w, d, inputs, width, column, columns)
+                    for number in range(width):
+                        _take(d, rows, number, width, out[point, number])
 
     return evaluate_points, push_points
 

@@ -93,7 +93,7 @@ def points_together(program: Any, points: int) -> int:
     """Points at which all values are computed together: as many as stay in the cache."""
     size = program[INPUTS] + program[CONSTANTS] + program[RESULTS]
     most = max(FEWEST_TOGETHER, min(_MOST_POINTS, _VALUES_TOGETHER // max(size, 1)))
-    return max(1, min(points, most))
+    return max(1, min(points, most - most % FEWEST_TOGETHER))
 
 
 @njit

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..linear.dense import FEW, DenseSolver
+from ..linear.dense import DenseSolver
 from ..matrix.jacobian import fd_rows
 from ..method.context import Context
 from ..method.controller import UNKNOWN_RATE
@@ -29,6 +29,9 @@ from ..xla.call import call
 from ..xla.register import Handlers
 from ..xla.register import why_not as xla_why_not
 from .calls import FINISH, ITERATE, PREDICT, STEP, WEIGH
+
+MOST_UNKNOWNS = 100
+"""For which native code solves dense systems itself: with more, LAPACK is faster."""
 
 
 def why_not() -> str:
@@ -83,7 +86,7 @@ def attempt(
 
 
 def _is_small_and_dense(context: Context) -> bool:
-    return isinstance(context.method.solver, DenseSolver) and context.problem.size <= FEW
+    return isinstance(context.method.solver, DenseSolver) and context.problem.size <= MOST_UNKNOWNS
 
 
 def _planned_step(
