@@ -18,7 +18,8 @@ from numba import njit
 
 from .operations import NUMBER
 
-_part: Any = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_part: Any = njit(**_options)
 """Called by native code only: what Python would need to call them takes a third of the time to compile."""
 
 # Values.

@@ -68,7 +68,7 @@ FINGERPRINT = xla_calls.source_of(
 _SYMBOL = "modia_py_run_plan"
 _run_plan = _compiled(FINGERPRINT)
 add_symbol(_SYMBOL, _run_plan.address)
-_by_symbol = types.ExternalFunction(_SYMBOL, types.void(types.int64, types.int64, types.int64))
+_by_symbol: Any = types.ExternalFunction(_SYMBOL, types.void(types.int64, types.int64, types.int64))
 
 
 @njit

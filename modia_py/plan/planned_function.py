@@ -50,6 +50,11 @@ def _step_handlers() -> Handlers:
     return HANDLERS
 
 
+def own_numbers(array: Any) -> np.ndarray:
+    """An array as native functions take it: of floating-point numbers, in one piece, and not read-only."""
+    return np.require(array, float, ("C", "W"))
+
+
 class PlannedFunction:
     """The nodes `roots` of a graph as a function of vectors, whose sizes add up to the graph's inputs."""
 

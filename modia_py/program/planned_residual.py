@@ -10,7 +10,7 @@ import numpy as np
 
 from ..lowering.index1_functions import Index1Functions
 from ..lowering.planned import WITH_X_AND_XDOT
-from ..plan.planned_function import PlannedFunction, makes_steps
+from ..plan.planned_function import PlannedFunction, makes_steps, own_numbers
 from .signals import Signals, held_time
 
 WITH_TIME_AND_X = (True, True, False, False, False)
@@ -62,9 +62,9 @@ class PlannedResidual:
         from ..plan.many_points import push_points
 
         points, shared = self._points(t, x, xdot, p)
-        directions = np.require(np.concatenate([z, z], axis=1)[None], float, "CW")
+        directions = own_numbers(np.concatenate([z, z], axis=1)[None])
         out = np.empty((len(points), len(z), self.plan.rows))
-        push_points(*self._by_x, points, shared, directions, np.require(c, float, "CW"), self.size, out)
+        push_points(*self._by_x, points, shared, directions, own_numbers(c), self.size, out)
         return out
 
     def _points(self, t: Any, x: Any, xdot: Any, p: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..expressions.lanes import lanes
 from ..lowering.written_equations import WrittenEquations
-from ..plan.planned_function import PlannedFunction
+from ..plan.planned_function import PlannedFunction, own_numbers
 from ..program.program import Program
 from ..solvers.compile_options import quick_jit
 from .outputs import Span
@@ -24,7 +24,7 @@ class NativeCertificate:
         assert isinstance(plans.values, PlannedFunction)
         assert isinstance(written.plan, PlannedFunction)
         self.plans = plans.values, written.plan
-        self.program, self.written, self.directions = program, written, np.require(directions, float, "CW")
+        self.program, self.written, self.directions = program, written, own_numbers(directions)
         self.places = [
             np.ascontiguousarray(part, kind)
             for pair in written.found
@@ -43,8 +43,7 @@ class NativeCertificate:
         values = np.empty((count if keep else 0, self.width))
         violation, row, residual = np.zeros(count), np.zeros(count, np.int64), np.zeros(count)
         t, x, xdot, slack, p, atol = (
-            np.require(part, float, "CW")
-            for part in (span.seen, span.x, span.xdot, span.slack, span.arguments.p, atol)
+            own_numbers(part) for part in (span.seen, span.x, span.xdot, span.slack, span.arguments.p, atol)
         )
         worst_rows(
             *self.plans[0].encoded, *self.plans[1].encoded, t[:, None], x, xdot, p,
@@ -70,7 +69,7 @@ class NativeCertificate:
         # As many rows as a power of two: runs with other numbers of times compile nothing new.
         filled = np.append(t, np.full((1 << max(0, len(t) - 1).bit_length()) - len(t), t[-1]))
         u, u_of_written = (np.asarray(part)[: len(t)] for part in self._inputs(filled, span.arguments))
-        return np.require(u, float, "CW"), np.require(u_of_written, float, "CW")
+        return own_numbers(u), own_numbers(u_of_written)
 
 
 def native_certificate(

@@ -141,10 +141,10 @@ class _Polisher:
     def rates(self, rows: Rows, p: Any) -> np.ndarray:
         """[fd; d/dt fc] at each row."""
         if self.native is not None:
-            found = self.native.values(*rows, p), self.native.rates(*rows, p)
+            value, rate = self.native.values(*rows, p), self.native.rates(*rows, p)
         else:
-            found = tuple(map(np.asarray, self._compiled_residuals(rows, p)))
-        return np.where(self.problem.row_flags, *found)
+            value, rate = map(np.asarray, self._compiled_residuals(rows, p))
+        return np.where(self.problem.row_flags, value, rate)
 
     def _each(self, function: Any, rows: Any) -> Any:
         """The function of each row: at once where vectors are short."""
