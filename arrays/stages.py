@@ -36,13 +36,17 @@ def stages_of(form: Index1Form) -> Integers:
 
 def index1_with_few_stages(
     structure: Structure, blocks: Blocks, keep: Integers | None, most: int = MOST_STAGES
-) -> Index1Form:
-    """The torn form, with chains of assignments cut; the plain form where cutting does not help."""
+) -> tuple[Index1Form, str]:
+    """The torn form, with chains of assignments cut, or the plain form where cutting does not help; and a
+    sentence about it."""
     form = special_index1(structure, blocks, tearing=True, keep=keep)
+    longest = int(stages_of(form).max(initial=0))
+    note = "what can be assigned is assigned"
     for _ in range(TRIES):
         stage = stages_of(form)
         if stage.max(initial=0) <= most:
-            return form
+            return form, note
+        note = f"chains of up to {longest} assignments are cut, to {most} at most"
         cut = np.zeros(structure.equation_count, bool)
         cut[form.local_equations[stage % most == 0]] = True
         cut = _with_relatives(cut, structure.equation_derivative)
@@ -50,8 +54,9 @@ def index1_with_few_stages(
         structure = replace(structure, solvable=may_solve)
         form = special_index1(structure, blocks, tearing=True, keep=keep)
     if stages_of(form).max(initial=0) <= most:
-        return form
-    return special_index1(structure, blocks, tearing=False, keep=keep)
+        return form, note
+    note = f"nothing is assigned: chains would have up to {longest} assignments, and cutting does not help"
+    return special_index1(structure, blocks, tearing=False, keep=keep), note
 
 
 def _with_relatives(marked: Integers, derivative: Integers) -> Integers:

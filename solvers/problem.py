@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -30,6 +30,27 @@ Residual = Callable[[Any, Any, Any, Any], Any]
 """residual(t, x, xdot, p) -> array of as many rows as x has elements."""
 Flags = Sequence[bool] | np.ndarray
 """One for each element of x."""
+
+
+class Planned(Protocol):
+    """A residual that native code evaluates from data."""
+
+    at_many: bool
+    """Whether the functions of many times can be called: rows of x and xdot belong to rows of t."""
+
+    def arguments(self, t: Any, p: Any) -> dict[str, Any]:
+        """Arrays for steps at about that time, by the names of `native.calls.STEP`."""
+
+    def values(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, p: Any) -> np.ndarray:
+        """The residual at many times."""
+
+    def rates(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, p: Any) -> np.ndarray:
+        """Its derivative by time along (x, xdot)."""
+
+    def products(
+        self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, p: Any, c: np.ndarray, z: np.ndarray
+    ) -> np.ndarray:
+        """(c dF/dx + dF/dxdot) times each row of z, at many times."""
 
 
 @dataclass(eq=False)
@@ -81,6 +102,9 @@ class Problem:
     one_by_one : bool
         The residual factorizes matrices: it is not evaluated at many points by a `vmap`, where threads of
         XLA could wait for each other for ever.
+    planned : Planned, optional
+        The residual as data for native code, which then makes whole steps of small problems; None: the
+        residual is evaluated by XLA.
     cache : ProblemCache
         What was made ready for this problem; not to be given.
 
@@ -107,6 +131,7 @@ class Problem:
     crossings: Residual | None = None
     directions: Sequence[int] | None = None
     one_by_one: bool = False
+    planned: Planned | None = field(default=None, repr=False)
     cache: ProblemCache = field(default_factory=ProblemCache, repr=False)
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from .expression import Bundle, Call, Constant, Expr, Item, Leaf, index_of, rebuild
 from .indexing import Positions, contiguous
-from .lanes import calls_lapack, lanes
+from .lanes import calls_lapack, calls_python, lanes
 from .nodes import Node, WhileAlive, intern_node, topological
 from .primitives import GETITEM, Primitive, named, positional
 from .symbol_kinds import SymbolKind
@@ -296,7 +296,9 @@ def _rolled_primitive(
         axes = tuple(0 if b else None for b in batched)
         return lanes(one, axes, one_by_one)(*values).sum(axis=0)
 
-    return Primitive(f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one)
+    return Primitive(
+        f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one, calls_python=calls_python([root])
+    )
 
 
 # Evaluation.

@@ -17,13 +17,14 @@ from ..arrays.index1 import Slot
 from ..arrays.structure import Integers
 from ..arrays.transform import Transformation
 from ..expressions.expression import Expr
-from ..expressions.lanes import calls_lapack, lanes
+from ..expressions.lanes import calls_lapack, calls_python, lanes
 from ..language.flat_model import FlatModel
 from ..lowering.index1_functions import Index1Functions
 from ..lowering.model_structure import ModelStructure
 from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
 from .crossings import Crossings
+from .planned_residual import planned_residual
 from .program_cache import ProgramCache
 from .signals import Signals, held_time
 
@@ -74,6 +75,8 @@ class Program:
     problem: Problem
     patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
     crossings: Crossings | None = None
+    is_repeatable: bool = True
+    """Whether equal data give equal results: not where Python is called while the equations run."""
     cache: ProgramCache = field(default_factory=ProgramCache, repr=False)
 
     def inputs(self, t: Any, arguments: Arguments) -> Any:
@@ -132,8 +135,12 @@ def make_program(
         crossings=None if crossings is None else crossing_values,
         directions=None if crossings is None else crossings.directions,
         one_by_one=calls_lapack(_sides(structure.flat)),
+        planned=planned_residual(functions, signals),
     )
-    return Program(structure, transformed, functions, layout, signals, problem, patterns, crossings)
+    is_repeatable = not (signals.call_python or calls_python(_sides(structure.flat)))
+    return Program(
+        structure, transformed, functions, layout, signals, problem, patterns, crossings, is_repeatable
+    )
 
 
 def _sides(flat: FlatModel) -> list[Expr]:

@@ -17,6 +17,7 @@ from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
 from ..program.program import Arguments, Program
+from ..program.remembered import remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
@@ -181,15 +182,15 @@ class TranslatedModel:
         """The start of a run; found again if a run before has begun with the same data."""
         own = program if how == "init" else self.translation.plain().program(signals)
         problem = self._start_problem(own, arguments, init, t, report)
-        known, key = program.cache.start_points, problem.digest(how)
-        point = known.get(key)
-        if point is None:
+
+        def find() -> StartPoint:
             point = self._found_start(program, signals, problem, init, how)
             self._check_regular(program, signals, arguments, t, point)
-            while len(known) >= MOST_STARTS:
-                known.pop(next(iter(known)), None)
-            known[key] = point
-        return point
+            return point
+
+        if not program.is_repeatable:
+            return find()
+        return remembered(program.cache.start_points, problem.digest(how), MOST_STARTS, find)
 
     def _found_start(
         self,

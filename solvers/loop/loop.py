@@ -51,11 +51,12 @@ def run_chunk(
 
     def body(carry: tuple[State, Any, Buffer]) -> tuple[State, Any, Buffer]:
         old, vectors, buffer = carry
-        state, vectors = loop.attempt(context, old, vectors)
+        wanted = jnp.where(always, -jnp.inf, buffer.times[buffer.rows])
+        pause = jnp.stack([wanted, limit.astype(float)])
+        state, vectors = loop.attempt(context, old, vectors, pause)
         state = watch(context.problem, context.p, old, state)
         moved = state.number("reached") > old.number("reached")
-        distance = state.number("t") - old.number("t")
-        state, buffer = write_output(state, buffer, always, moved, distance)
+        state, buffer = write_output(state, buffer, always, moved, state.number("last_step"))
         return state, vectors, buffer
 
     state, _, buffer = jax.lax.while_loop(going, body, (state, vectors, buffer))
