@@ -31,6 +31,7 @@ from .matrix.diagnose import describe_singularity, describe_violation
 from .method.numbers import AT, LIMIT_AT
 from .method.settings import Settings, make_settings
 from .method.state import NO_WORK, State, histogram
+from .output_rows import OutputRows
 from .roots.initialize import consistent_xdot
 from .solution import Crossing, Solution, Statistics, rounding_warning
 from .status import Status
@@ -69,7 +70,8 @@ class Integration:
         self.state: State | None = None
         self.numbers: Any = None  # those of the state, on the host
         self.every_step = arguments.times is None
-        self.rows: list[tuple[np.ndarray, ...]] = []
+        wanted = 0 if arguments.times is None else len(arguments.times)
+        self.rows = OutputRows(self.problem.size, wanted)
         self.rows_written = self.next_time = 0
         self.restarts: list[int] = []
         self.crossings: list[Crossing] = []
@@ -301,7 +303,7 @@ class Integration:
         if self.on_chunk is not None:
             self.on_chunk(t, x, xdot)
             return
-        self.rows.append((t, x, xdot, step))
+        self.rows.append(t, x, xdot, step)
 
     def _keep_instant(self, t: float) -> None:
         """Nothing is integrated between two stops at one time; rows that are wanted there are."""
@@ -346,9 +348,7 @@ class Integration:
         """All of it."""
         if self.bar is not None:
             self.bar.close()
-        nothing = np.zeros((0, self.problem.size))
-        rows = self.rows or [(np.zeros(0), nothing, nothing, np.zeros(0))]
-        t, x, xdot, step = map(np.concatenate, zip(*rows, strict=True))
+        t, x, xdot, step = self.rows.arrays()
         work = self._statistics()
         warning = ""
         if self.numbers is not None:

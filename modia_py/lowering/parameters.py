@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ModelError, did_you_mean
 from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape
+from ..expressions.lanes import calls_python
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import Binding, FlatModel, FlatSymbol
 from ..source import user_source
@@ -34,6 +35,8 @@ class ParameterValues:
             "init": _BoundValues(flat, flat.init_bindings),
             "guess": _BoundValues(flat, flat.guess_bindings),
         }
+        self._last_starts: dict[str, tuple[bytes, dict[str, Any]]] = {}
+        self._last_vector: tuple[bytes, Any] | None = None
         self.declared = np.zeros(flat.data_size)
         for symbol in (*flat.parameters, *flat.discretes):
             if not isinstance(symbol.symbol.value, Expr):
@@ -58,8 +61,11 @@ class ParameterValues:
                 self._write(plain, parameter, checked)
             if not isinstance(checked, np.ndarray) or isinstance(parameter.symbol.value, Expr):
                 traced.append((parameter, checked))
+        levels = (*self.computed.levels, *self.computed_discretes.levels)
+        if not traced and not levels and not self.flat.discretes:
+            return self._on_device(plain)
         vector = self._put_all(jax.device_put(plain), traced)
-        for level in (*self.computed.levels, *self.computed_discretes.levels):
+        for level in levels:
             vector = self._put_all(level.follow(vector), traced)  # what is given does not follow
         if self.flat.discretes:
             now, before = (self.flat.shift_in_p(SymbolKind.DISCRETE, order) for order in (0, -1))
@@ -67,6 +73,13 @@ class ParameterValues:
         if not isinstance(vector, jax.core.Tracer):
             self._check_computed(np.asarray(vector), given)
         return vector
+
+    def _on_device(self, plain: np.ndarray) -> Any:
+        """The vector as an array of JAX: that of the last run if it is the same."""
+        key, known = plain.tobytes(), self._last_vector
+        if known is None or known[0] != key:
+            known = self._last_vector = key, jax.device_put(plain)
+        return known[1]
 
     def _check_computed(self, vector: np.ndarray, given: dict[str, Any]) -> None:
         for binding in (*self.flat.bindings, *self.flat.discrete_bindings):
@@ -88,9 +101,22 @@ class ParameterValues:
             value = getattr(variable.symbol, word)
             if value is not None and not isinstance(value, Expr):
                 values[variable.name] = np.broadcast_to(value, variable.shape)
-        for level in self.starts[word].levels:
-            values.update(level.by_name(p))
+        values.update(self._computed_start(p, word))
         return values
+
+    def _computed_start(self, p: Any, word: str) -> dict[str, Any]:
+        """Those computed from parameters; kept for the next run, which has the same ones more often than
+        not."""
+        bound = self.starts[word]
+        if not bound.levels:
+            return {}
+        if isinstance(p, jax.core.Tracer) or bound.calls_python:
+            return bound.by_name(p)
+        key, known = np.asarray(p).tobytes(), self._last_starts.get(word)
+        if known is None or known[0] != key:
+            found = {name: np.asarray(value) for name, value in bound.by_name(p).items()}
+            known = self._last_starts[word] = key, found
+        return known[1]
 
 
 def _rows(flat: FlatModel, symbol: FlatSymbol) -> slice:
@@ -105,6 +131,10 @@ class _BoundValues:
     def __init__(self, flat: FlatModel, bindings: tuple[Binding, ...]):
         groups = itertools.groupby(bindings, key=lambda binding: binding.level)
         self.levels = [_Level(flat, list(members)) for _, members in groups]
+        self.calls_python = calls_python(binding.value for binding in bindings)
+
+    def by_name(self, p: Any) -> dict[str, Any]:
+        return {name: value for level in self.levels for name, value in level.by_name(p).items()}
 
 
 class _Level:

@@ -17,6 +17,7 @@ from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
 from ..program.program import Arguments, Program
+from ..program.remembered import remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
@@ -30,7 +31,7 @@ from ..start.problem import StartPoint, StartProblem, slow_start_report
 from ..start.regularity import check_regular
 from ..start.values import StartValues, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
-from .compile_times import watch_compilation
+from .compile_times import SlowCompilation, watch_compilation
 from .event_data import with_event_data
 from .missed_events import missed_event
 from .nominal_values import below_tolerance, nominal_of_x
@@ -84,7 +85,10 @@ class TranslatedModel:
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
         options = asked.checked()
         self._renew()
-        with watch_compilation() as initializing:
+        slow = (
+            SlowCompilation(self.flat.name, self.translation.functions.size) if options.progress else None
+        )
+        with watch_compilation(slow) as initializing:
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
             arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
@@ -105,12 +109,12 @@ class TranslatedModel:
                 self._check_regular(program, signals, own, options.start, point)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
-        with watch_compilation() as integrating:
+        with watch_compilation(slow) as integrating:
             if program.functions.size or program.events is not None:
                 run = integrate(program, arguments, point, options, plan)
             else:
                 run = evaluate_only(program, arguments, options, plan)
-        with watch_compilation() as checking:
+        with watch_compilation(slow) as checking:
             run = self._certified(program, run, options)
 
         def init() -> StartValues:
@@ -197,16 +201,16 @@ class TranslatedModel:
         """The start of a run; found again if a run before has begun with the same data."""
         own = program if how == "init" else self.translation.plain().program(signals)
         problem = self._start_problem(own, arguments, init, t, report)
-        known, key = program.cache.start_points, problem.digest(how)
-        point = known.get(key)
-        if point is None:
+
+        def find() -> StartPoint:
             point = self._found_start(program, signals, problem, init, how)
             if program.events is None:
                 self._check_regular(program, signals, arguments, t, point)
-            while len(known) >= MOST_STARTS:
-                known.pop(next(iter(known)), None)
-            known[key] = point
-        return point
+            return point
+
+        if not program.is_repeatable:
+            return find()
+        return remembered(program.cache.start_points, problem.digest(how), MOST_STARTS, find)
 
     def _found_start(
         self,

@@ -16,7 +16,6 @@ import jax.numpy as jnp
 from ..loop.output import evaluate_within
 from ..loop.start import Origin, start
 from ..method.context import Context
-from ..method.controller import GROW_AT_MOST
 from ..method.state import State
 from ..status import Status
 from .handle import Handled, handle_event
@@ -62,10 +61,9 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     is_crossing = state.number("status") == Status.CROSSING
     found = handle_event(context, t, x, xdot, state.factors)
     t_event = jnp.maximum(events.next_time(t, found.p), jnp.nextafter(t, jnp.inf))
-    last_step = state.number("h") / GROW_AT_MOST  # or more: the next one is all that is known of it
     log = note(
         hybrid.log,
-        (t, row, found.passes, is_crossing, last_step),
+        (t, row, found.passes, is_crossing, state.number("last_step")),
         (x, xdot),
         (found.x, found.xdot),
         events.discretes(found.p),
