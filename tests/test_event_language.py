@@ -15,6 +15,7 @@ from modia_py import (
     Model,
     Par,
     Var,
+    always,
     assign,
     change,
     der,
@@ -400,6 +401,50 @@ def test_assignments_are_ordered_by_what_they_read():
     assert len(own.functions.levels) == 5  # x > 1, a, b, b > 3, c
     jitted = jax.jit(own.functions.assign)({**now, "p": left["p"]})
     assert np.array_equal(jitted, own.functions.assign({**now, "p": left["p"]}))
+
+
+def test_always_holds_in_every_pass():
+    class Relay(Model):
+        x = Var(init=18.0)
+        on = Discrete(False)
+        mode = Discrete(0)
+        power = Discrete([0.0, 0.0])
+
+        def equations(self):
+            x, on, mode = self.x, self.on, self.mode
+            hot = (mode == 1) & (x > 22)
+            return [
+                der(x) == where(on, 1.0, -1.0),
+                always(
+                    assign(on, (x < 19) | (pre(on) & (x < 21))),
+                    assign(mode, where((pre(mode) == 0) & (x > 20), 1, where(x < 20, 0, pre(mode)))),
+                ),
+                always(assign(self.power, where(hot, 2.0, where(on, 1.0, 0.0)))),
+            ]
+
+    own = event_model(Relay())
+    texts = [own.functions.relations.text(row) for row in range(len(own.functions.relations))]
+    assert texts == ["x < 19", "x < 21", "x > 20", "x < 20", "x > 22"]
+    p, on, mode = own.p, False, 0
+    for x in (18.0, 19.5, 20.5, 22.5, 20.5, 19.5, 18.5, 20.5):
+        vectors = own.vectors(0.0, [x], p)
+        p = own.one_pass(vectors, vectors)
+        on = x < 19 or (on and x < 21)
+        mode = 1 if mode == 0 and x > 20 else 0 if x < 20 else mode
+        found = {**vectors, "p": p}
+        assert own.value(found, "on") == on
+        assert own.value(found, "mode") == mode
+        assert (
+            own.value(found, "power").tolist() == [2.0 if mode == 1 and x > 22 else 1.0 if on else 0.0] * 2
+        )
+
+
+def test_what_conditions_choose_is_constant_between_events():
+    flat = relations_of(
+        lambda m: when(where(m.x > 1, 2, pre(m.d)) != pre(m.d), assign(m.d, 1.0)),
+        lambda m: where(where(m.x > 3, 1, 0) > 0.5, 1.0, 2.0),
+    )
+    assert [str(entry.part.symbol.written) for entry in flat.relations] == ["x > 3", "x > 1"]
 
 
 def test_a_component_array_does_what_separate_copies_do():

@@ -13,6 +13,7 @@ from modia_py import (
     ModelError,
     Par,
     Var,
+    always,
     assign,
     change,
     der,
@@ -228,6 +229,27 @@ IN_ONE_STATEMENT = [
         "a when in a condition",
         lambda m: [when(m.x > 0, terminate("a"))] and (when(m.x > 0, terminate("a")) or 1),
         r"is used as a truth value: a `when` belongs into the list",
+    ),
+    (
+        "always what moves",
+        lambda m: always(assign(m.d, 2 * m.x)),
+        rf"always\(assign\(d, 2\*x\)\) \({HERE}\): `x` changes between events, and a discrete",
+    ),
+    (
+        "always by numpy's relation",
+        lambda m: always(assign(m.d, 2 * (m.x > 0))),
+        r"`x` changes between events",
+    ),
+    (
+        "always something else than an assignment",
+        lambda m: always(reinit(m.x, 1.0)),
+        rf"reinit\(x, 1\) in an always \({HERE}\): only assign\(d, value\) can hold after every event",
+    ),
+    ("always nothing", lambda m: always(), r"always\(\) is empty"),
+    (
+        "always itself",
+        lambda m: always(assign(m.on, ~m.on)),
+        r"depend on itself: `assign\(on, ~on\)`.*Use `pre`",
     ),
     (
         "a list as a condition of where",
