@@ -301,6 +301,8 @@ def test_overlapping_elements_in_two_whens():
     assert len(elaborate(model(1)).whens) == 2
     with pytest.raises(ModelError, match=r"The discrete variable v\[0\] is assigned twice"):
         elaborate(model(slice(None)))
+    with pytest.raises(ModelError, match=r"`assign\(v\[\[1, 1\]\], 1\)` .* assigns v\[1\] twice"):
+        elaborate(model_of(lambda m: when(m.x > 1, assign(m.v[[1, 1]], 1.0))))
     twice_in_one = model_of(lambda m: when(m.x > 1, assign(m.d, 1.0), assign(m.d, 2.0)))
     with pytest.raises(ModelError, match="d is assigned twice"):
         elaborate(twice_in_one)

@@ -7,6 +7,7 @@ import pytest
 from modia_py import (
     Discrete,
     Model,
+    ModelError,
     Var,
     always,
     assign,
@@ -19,6 +20,7 @@ from modia_py import (
     simulate,
     terminal,
     time,
+    translate,
     when,
     where,
 )
@@ -93,6 +95,17 @@ def result():
 )
 def test_final_values(result, name, value):
     assert result.final(name) == value
+
+
+def test_start_values_of_discrete_variables():
+    sim = translate(Everything(ticks=10))
+    result = sim.simulate(0.6, init={"changes": 100, "y": 0.1}, params={"two_causes": 1000})
+    assert result.final("ticks") == 12
+    assert result.final("changes") == 102
+    assert result.final("two_causes") == 1003
+    assert result.final("y") == pytest.approx(0.7)
+    with pytest.raises(ModelError, match="changes is an integer"):
+        sim.simulate(0.6, init={"changes": 0.5})
 
 
 def test_passes_of_one_event(result):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import ModelError
 from ..expressions.event_terms import checked_condition
@@ -16,35 +16,33 @@ from ..source import Source, user_source
 
 
 @dataclass(frozen=True, eq=False)
-class Assign:
+class _Setting:
+    """A target, and its new value."""
+
+    word: ClassVar[str]
+    target: Expr
+    piece: Piece
+    value: Expr
+    source: Source
+
+    def text(self, naming: Naming = symbol_segments) -> str:
+        target, value = (expression_text(expr, naming) for expr in (self.target, self.value))
+        return f"{self.word}({target}, {value})"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+class Assign(_Setting):
     """`assign(d, value)`."""
 
-    target: Expr
-    piece: Piece
-    value: Expr
-    source: Source
-
-    def text(self, naming: Naming = symbol_segments) -> str:
-        return f"assign({expression_text(self.target, naming)}, {expression_text(self.value, naming)})"
-
-    def __repr__(self) -> str:
-        return self.text()
+    word = "assign"
 
 
-@dataclass(frozen=True, eq=False)
-class Reinit:
+class Reinit(_Setting):
     """`reinit(x, value)`."""
 
-    target: Expr
-    piece: Piece
-    value: Expr
-    source: Source
-
-    def text(self, naming: Naming = symbol_segments) -> str:
-        return f"reinit({expression_text(self.target, naming)}, {expression_text(self.value, naming)})"
-
-    def __repr__(self) -> str:
-        return self.text()
+    word = "reinit"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ own; one that makes events elsewhere in the component has the same truth here.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,6 +87,7 @@ class EventScope:
         self._table: dict[tuple[int, _Mode], Node] = {}
         self._alive: list[Node] = []  # nodes in the table are known by their ids
         self._source: Any = None
+        self._count: Counter[DiscreteRole] = Counter()
 
     def finished(self) -> ScopeEvents:
         return ScopeEvents(
@@ -257,8 +259,10 @@ class EventScope:
         return self._of_node[id(node)]
 
     def _hidden(self, role: DiscreteRole, shape: Shape, written: Any, reason: str = "") -> HiddenSymbol:
-        number = 1 + sum(symbol.role is role for symbol in self.symbols)
-        symbol = HiddenSymbol(role, f"({role.value} {number})", self.component, shape, written, reason)
+        self._count[role] += 1
+        symbol = HiddenSymbol(
+            role, f"({role.value} {self._count[role]})", self.component, shape, written, reason
+        )
         self.symbols.append(symbol)
         return symbol
 
