@@ -18,15 +18,18 @@ from modia_py import (
     always,
     assign,
     change,
+    clock,
     der,
     edge,
     elaborate,
     flat_residual,
     function,
+    hold,
     initial,
     pre,
     reinit,
     sample,
+    sampled,
     terminal,
     terminate,
     time,
@@ -34,7 +37,9 @@ from modia_py import (
     when,
     where,
 )
+from modia_py.expressions.expression import as_operand
 from modia_py.expressions.symbol_kinds import DiscreteRole, SymbolKind
+from modia_py.expressions.value_types import value_type
 from modia_py.language.event_parts import RelationKind
 from modia_py.program.fingerprint import fingerprint
 
@@ -174,6 +179,33 @@ def test_the_value_of_a_discrete_says_what_it_is():
     assert own.value(own.vectors(0.0, [0.0], given), "twice") == 3.0
     d = np.asarray(own.functions.declared(given))
     assert np.array_equal(np.asarray(given)[-len(d) :], d), "before the first event pre(d) is d"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda m: m.on, "bool"),
+        (lambda m: ~pre(m.on) | (m.x > 1), "bool"),
+        (lambda m: where(m.x > 1, m.on, 0), "bool"),
+        (lambda m: m.on * pre(m.on), "bool"),
+        (lambda m: np.maximum(m.on, m.x > 1), "bool"),
+        (lambda m: 1 - m.on, "int64"),
+        (lambda m: pre(m.mode) + 1, "int64"),
+        (lambda m: (pre(m.mode) + 1) % 4, "int64"),
+        (lambda m: where(m.x > 1, 2, m.mode * 3), "int64"),
+        (lambda m: np.floor(m.x) // 2 + np.sign(m.x), "int64"),
+        (lambda m: sampled(m.mode, clock(1.0)) - hold(m.mode), "int64"),
+        (lambda m: np.stack([m.mode, m.on]).sum(), "int64"),
+        (lambda m: m.mode / 2, "float64"),
+        (lambda m: m.mode + 0.5, "float64"),
+        (lambda m: where(m.x > 1, m.x, 2), "float64"),
+        (lambda m: m.level[0] + 1, "float64"),
+        (lambda m: m.k, "float64"),
+        (lambda m: np.sqrt(m.mode), "float64"),
+    ],
+)
+def test_whole_numbers_and_truth_values_are_known_by_their_form(make, kind):
+    assert value_type(as_operand(make(Words()))) == kind
 
 
 def test_the_derivative_of_a_discrete_is_zero():

@@ -231,6 +231,17 @@ IN_ONE_STATEMENT = [
         r"is used as a truth value: a `when` belongs into the list",
     ),
     (
+        "a fraction for an integer",
+        lambda m: when(m.x > 0, assign(m.n, pre(m.n) + m.x)),
+        rf"assign\(n, pre\(n\) \+ x\) \({HERE}\): n is an integer, as its value at the start says, and .*"
+        r"Declare it with Discrete\(0\.0\) if it is real",
+    ),
+    (
+        "a number for a flag",
+        lambda m: when(m.x > 0, assign(m.on, pre(m.n))),
+        r"on is True or False, as its value at the start says, .*Assign a condition, such as x > 0",
+    ),
+    (
         "always what moves",
         lambda m: always(assign(m.d, 2 * m.x)),
         rf"always\(assign\(d, 2\*x\)\) \({HERE}\): `x` changes between events, and a discrete",

@@ -12,6 +12,7 @@ from ..expressions.indexing import Shape
 from ..expressions.printing import Naming, expression_text, symbol_segments
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Piece, as_piece
+from ..expressions.value_types import TYPES, value_type
 from ..source import Source, user_source
 
 
@@ -107,7 +108,9 @@ def assign(d: Any, value: Any) -> Assign:
             f"assign({target}, ...) ({source}): {_what(target, piece)}. Only a Discrete can be assigned "
             f"to; `reinit(x, value)` sets a continuous variable at an event."
         )
-    return Assign(target, piece, _value("assign", target, value, source), source)
+    new = _value("assign", target, value, source)
+    _check_type(target, piece.node.symbol.dtype, new, source)
+    return Assign(target, piece, new, source)
 
 
 def reinit(x: Any, value: Any) -> Reinit:
@@ -177,6 +180,25 @@ def terminate(reason: str) -> Terminate:
     if not isinstance(reason, str) or not reason:
         raise ModelError(f"terminate takes the reason as a text, not {reason!r} ({source}).")
     return Terminate(reason, source)
+
+
+def _check_type(target: Expr, dtype: str, value: Expr, source: Source) -> None:
+    """Whole numbers and truth values are given out as such: nothing else may get into them."""
+    found = value_type(value)
+    if TYPES.index(found) <= TYPES.index(dtype):
+        return
+    if dtype == "bool":
+        advice = "Assign a condition, such as x > 0 or ~pre(on); or declare it with Discrete(0)."
+        words = "True or False"
+    else:
+        advice = (
+            "Declare it with Discrete(0.0) if it is real; or round the value, np.floor(...), np.rint(...)."
+        )
+        words = "an integer"
+    raise ModelError(
+        f"assign({target}, {value}) ({source}): {target} is {words}, as its value at the start says, and "
+        f"`{value}` may be something else. {advice}"
+    )
 
 
 def _target(word: str, value: Any, source: Source) -> tuple[Expr, Any]:
