@@ -360,7 +360,7 @@ class CompiledModel(TranslatedModel):
             raise ModelError(f"time = {time:g} is before start_time = {start_time:g}, or not finite.")
         signals = make_signals(self.flat, asked.inputs, start_time, max(time, start_time + 1e-300))
         program = self.translation.program(signals)
-        arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
+        arguments = Arguments(self._values.vector(dict(asked.params or {}), asked.init), signals.data)
         if not program.functions.size:
             raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
         if time > start_time:

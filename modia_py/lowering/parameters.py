@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -45,8 +46,13 @@ class ParameterValues:
     def _write(self, vector: np.ndarray, symbol: FlatSymbol, value: np.ndarray) -> None:
         vector[_rows(self.flat, symbol)] = np.broadcast_to(value, symbol.shape).ravel()
 
-    def vector(self, given: dict[str, Any]) -> Any:
-        """Declared values, then given ones, then those computed from others and not given."""
+    def vector(self, given: dict[str, Any], init: Mapping[str, Any] | None = None) -> Any:
+        """Declared values, then given ones, then those computed from others and not given.
+
+        Start values of discrete variables are among the given ones, or among those of `init`.
+        """
+        discretes = {symbol.name for symbol in self.flat.declared_discretes}
+        given = {**given, **{name: value for name, value in (init or {}).items() if name in discretes}}
         plain = self.declared.copy()
         traced: list[tuple[FlatSymbol, Any]] = []
         for name, value in given.items():

@@ -91,7 +91,7 @@ class TranslatedModel:
         with watch_compilation(slow) as initializing:
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
-            arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
+            arguments = Arguments(self._values.vector(dict(asked.params or {}), asked.init), signals.data)
             plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
 
