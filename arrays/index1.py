@@ -102,7 +102,9 @@ def special_index1(
     for equations, variables in _lower_levels(structure, blocks):
         below = _tear_level(structure, equations, variables, below, keep)
         builder.add_lower_level(below)
-    _add_highest_level(builder, blocks, below, keep, np.zeros(0, np.int64) if switched is None else switched)
+    _add_highest_level(
+        builder, blocks, below, keep, np.zeros(0, np.int64) if switched is None else switched
+    )
     return _finish(builder)
 
 

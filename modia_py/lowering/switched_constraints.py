@@ -26,7 +26,9 @@ def switched_constraints(model: ModelStructure, transformed: Transformation, val
     if not model.flat.discretes:
         return flags
     block_of = transformed.blocks.block_of_equation(transformed.structure.equation_count)
-    first = transformed.simplified.equations  # the model's numbers of the first nodes of the final structure
+    first = (
+        transformed.simplified.equations
+    )  # the model's numbers of the first nodes of the final structure
     for number, flat in enumerate(model.flat.equations):
         permanent = _permanent_leaves(flat.equation.residual())
         if permanent is None:
@@ -69,9 +71,18 @@ def _permanent_leaves(residual: Expr) -> list[Leaf] | None:
                 everything.add(id(node))
             continue
         below = [kept[id(arg)] for arg in node.args]
-        if isinstance(node, Call) and len(node.args) == 3 and _is_where(node) and discrete[id(node.args[0])]:
+        if (
+            isinstance(node, Call)
+            and len(node.args) == 3
+            and _is_where(node)
+            and discrete[id(node.args[0])]
+        ):
             kept[id(node)] = below[1] & below[2]
-        elif isinstance(node, Call) and node.primitive is named("multiply") and _has_discrete_factor(node, discrete):
+        elif (
+            isinstance(node, Call)
+            and node.primitive is named("multiply")
+            and _has_discrete_factor(node, discrete)
+        ):
             kept[id(node)] = set()
         else:
             kept[id(node)] = set().union(*below)

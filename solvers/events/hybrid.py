@@ -65,7 +65,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         (t, row, found.passes, is_crossing),
         (x, xdot),
         (found.x, found.xdot),
-        events.discretes(found.p),
+        (found.first, events.discretes(found.p)),
     )
     rhythm = after_event(hybrid.rhythm, t)
     after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm)
