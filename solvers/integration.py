@@ -182,11 +182,13 @@ class Integration:
             elif status != Status.RUNNING and not self._pending():
                 return status
 
-    # Events outside of the loop -----------------------------------------------------------------------------
+    # Events outside of the loop
+    # -----------------------------------------------------------------------------
 
     def _event(self, occasion: Occasion, carefully: bool = False) -> Status:
         """An event here and now; RUNNING if the run may go on after it."""
-        assert self.hybrid is not None and self.state is not None
+        assert self.hybrid is not None
+        assert self.state is not None
         t, x, xdot = self.t_last, self.x_last, self.xdot_last
         if carefully:
             after = self.hybrid.handle_carefully(t, x, xdot, occasion)
@@ -207,7 +209,8 @@ class Integration:
 
     def _go_on_carefully(self) -> Status:
         """After an event for which compiled code has found no values to go on with."""
-        assert self.hybrid is not None and self.state is not None
+        assert self.hybrid is not None
+        assert self.state is not None
         status = self._event(Occasion.DURING, carefully=True)
         if status != Status.RUNNING:
             return status
@@ -226,7 +229,7 @@ class Integration:
 
     def end(self) -> Status:
         """The event at the end of a run."""
-        if self.hybrid is None or self.state is None:
+        if self.hybrid is None or self.state is None or not self.hybrid.ends_with_event(self.t_last):
             return Status.SUCCESS
         status = self._event(Occasion.TERMINAL)
         return Status.SUCCESS if status == Status.RUNNING else status

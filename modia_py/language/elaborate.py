@@ -185,8 +185,8 @@ def _scope(component: Component, is_root: bool) -> Scope:
             if port.outside:
                 equations += zero_flows(port)
     initial, misplaced, actions = _statements(component, "initial_equations", paths, leads)
-    statement: Connection | When
-    for statement in [*misplaced, *actions]:
+    wrong: list[Connection | When] = [*misplaced, *actions]
+    for statement in wrong:
         word = "connections belong" if isinstance(statement, Connection) else "events belong"
         hint = "" if isinstance(statement, Connection) else " when(initial(), ...) acts at the start."
         raise ModelError(

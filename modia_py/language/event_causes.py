@@ -29,7 +29,7 @@ class EventCauses:
 
     def __init__(self, flat: FlatModel):
         self.roles: list[DiscreteRole] = []
-        for symbol in flat.discretes:
+        for symbol in sorted(flat.discretes, key=lambda symbol: symbol.offset):
             self.roles += [symbol.symbol.role] * symbol.size
         setting = [entry for entry in flat.actions if entry.part.kind is not ActionKind.REINIT]
         reinits = [entry for entry in flat.actions if entry.part.kind is ActionKind.REINIT]

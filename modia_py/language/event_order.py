@@ -83,8 +83,11 @@ def element_name(flat: FlatModel, element: int) -> str:
         if symbol.offset <= element < symbol.offset + symbol.size:
             if not symbol.shape:
                 return symbol.name
-            index = np.unravel_index(element - symbol.offset, symbol.shape)
-            return f"{symbol.name}[{', '.join(str(int(k)) for k in index)}]"
+            index = [int(k) for k in np.unravel_index(element - symbol.offset, symbol.shape)]
+            copies, own = iter(index[: len(symbol.lead)]), index[len(symbol.lead) :]
+            segments = symbol.symbol.segments()
+            path = ".".join(f"{name}[{next(copies)}]" if is_array else name for name, is_array in segments)
+            return f"{path}[{', '.join(map(str, own))}]" if own else path
     raise IndexError(f"there is no discrete element {element}")
 
 
@@ -100,7 +103,7 @@ def _twice_text(flat: FlatModel, first: Placed, second: Placed, element: int) ->
 def _where(entry: Placed) -> str:
     action: Action = entry.part
     of = f" of {entry.owner.name}" if entry.owner.path else ""
-    return f"`{action.text}`{of} ({action.source})"
+    return f"`{action.text(entry.owner.local_naming)}`{of} ({action.source})"
 
 
 def _cycle_text(

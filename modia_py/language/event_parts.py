@@ -16,6 +16,7 @@ import numpy as np
 
 from ..expressions.expression import Expr
 from ..expressions.indexing import Shape
+from ..expressions.printing import Naming, expression_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..expressions.templates import Piece
 from ..source import Source
@@ -34,7 +35,8 @@ class HiddenSymbol:
         self.role, self.name, self.component, self.shape = role, name, component, shape
         self.written: Expr | None = written
         self.reason = reason  # of a `terminate`
-        self.dtype = "float64" if role is DiscreteRole.LEFT else "bool"
+        is_number = role in (DiscreteRole.LEFT, DiscreteRole.SAMPLED)
+        self.dtype = "float64" if is_number else "bool"
         self.value = np.zeros(shape)
 
     def segments(self) -> list[tuple[str, bool]]:
@@ -42,6 +44,16 @@ class HiddenSymbol:
 
     def __str__(self) -> str:
         return self.name
+
+
+class _Written:
+    """A part that prints as what was written in place of its symbol."""
+
+    symbol: HiddenSymbol
+
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
 
 
 class RelationKind(Enum):
@@ -53,7 +65,7 @@ class RelationKind(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Relation:
+class Relation(_Written):
     """A relation that makes events: it holds where z > 0, or, `negated`, where not z > 0.
 
     `scale` is the size of what is compared, against which differences are rounding.
@@ -75,24 +87,25 @@ class Relation:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Instants offset + k*period."""
+class Sample(_Written):
+    """Instants offset + k*period; with a delay, those of a clock so much before."""
 
     symbol: HiddenSymbol
     period: Expr
     offset: Expr
+    delay: Expr
     source: Source
 
     def expressions(self) -> tuple[Expr, ...]:
-        return self.period, self.offset
+        return self.period, self.offset, self.delay
 
     def with_expressions(self, new: Iterable[Expr]) -> Sample:
-        period, offset = new
-        return replace(self, period=period, offset=offset)
+        period, offset, delay = new
+        return replace(self, period=period, offset=offset, delay=delay)
 
 
 @dataclass(frozen=True, eq=False)
-class LeftLimit:
+class LeftLimit(_Written):
     """The value of a continuous expression just before an event."""
 
     symbol: HiddenSymbol
@@ -112,6 +125,7 @@ class ActionKind(Enum):
     ASSIGN = "assign"
     REINIT = "reinit"
     TERMINATE = "terminate"
+    SAMPLED = "sampled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +141,16 @@ class Action:
     piece: Piece
     value: Expr
     fires: Expr | None
-    text: str
+    written: Any  # an Assign, a Reinit or a Terminate; None where the target says it
     source: Source
+
+    def text(self, naming: Naming) -> str:
+        """The action as it was written."""
+        if self.kind is ActionKind.CONDITION:
+            return f"when({expression_text(self.target, naming)}, ...)"
+        if self.kind is ActionKind.SAMPLED:
+            return expression_text(self.target, naming)
+        return self.written.text(naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.value,) if self.fires is None else (self.value, self.fires)

@@ -12,9 +12,9 @@ import numpy as np
 from ..expressions.equation import Equation
 from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape, affine_array, c_strides
-from ..expressions.printing import Segments, equation_text, expression_text
+from ..expressions.printing import Segments, equation_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
-from .event_parts import NO_EVENTS, ScopeEvents
+from .event_parts import NO_EVENTS, ActionKind, ScopeEvents
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,10 @@ class Occurrence:
         if leaf.kind is SymbolKind.TIME:
             return leaf.symbol.segments()
         return [(name, False) for name, _ in self.path] + self.scope.paths[id(leaf.symbol)]
+
+    def local_naming(self, leaf: Leaf) -> Segments:
+        """The name of a leaf within the component."""
+        return leaf.symbol.segments() if leaf.kind is SymbolKind.TIME else self.scope.paths[id(leaf.symbol)]
 
     def full_name(self, leaf: Leaf) -> str:
         """The name, in the whole model, of a leaf of the scope's equations."""
@@ -227,7 +231,20 @@ class FlatModel:
         return tuple(d for d in self.discretes if d.symbol.role is DiscreteRole.DECLARED)
 
     def shift_in_p(self, kind: SymbolKind | None, order: int) -> int:
-        """Where parameters, discrete variables, or (order -1) those before the event begin in p."""
+        """Tell where symbols of a kind begin in the vector p.
+
+        Parameters
+        ----------
+        kind : SymbolKind
+            Parameters or discrete variables.
+        order : int
+            0, or -1 for the values of discrete variables before the event.
+
+        Returns
+        -------
+        int
+            To be added to the offset of a symbol.
+        """
         if kind is SymbolKind.PARAMETER:
             return 0
         assert kind is SymbolKind.DISCRETE, f"a {kind} is not in p"
@@ -280,7 +297,8 @@ def flat_text(flat: FlatModel) -> str:
     lines += _section("equations", [_equation_row(equation) for equation in flat.equations])
     lines += _section("initial equations", [_equation_row(e) for e in flat.initial_equations])
     lines += _section("relations that make events", [_relation_row(entry) for entry in flat.relations])
-    lines += _section("events", [_when_row(entry) for entry in flat.whens])
+    sampled = [entry for entry in flat.actions if entry.part.kind is ActionKind.SAMPLED]
+    lines += _section("events", [_when_row(entry) for entry in (*flat.whens, *sampled)])
     return "\n".join(lines)
 
 
@@ -332,7 +350,7 @@ def _equation_row(equation: FlatEquation) -> Row:
 
 def _relation_row(entry: Placed) -> Row:
     relation = entry.part
-    text = expression_text(relation.symbol.written, entry.owner.naming)
+    text = relation.text(entry.owner.naming)
     return text, _copies(entry.owner), f"{relation.source}: {relation.kind.value}"
 
 

@@ -16,11 +16,10 @@ import numpy as np
 from ..arrays.indices import starts_of
 from ..arrays.structure import Integers
 from ..errors import ModelError
-from ..expressions.expression import Expr, Leaf, call, leaf
+from ..expressions.expression import Expr, call, leaf
 from ..expressions.indexing import contiguous
 from ..expressions.primitives import named
-from ..expressions.printing import Segments, expression_text
-from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
+from ..expressions.symbol_kinds import DiscreteRole
 from ..expressions.templates import Piece
 from ..language.event_order import event_levels, piece_elements
 from ..language.event_parts import ActionKind, RelationKind
@@ -69,8 +68,7 @@ class EventRows:
     def text(self, row: int) -> str:
         """What was written, in the component it belongs to."""
         entry, _, index = self.entry(row)
-        paths = entry.owner.scope.paths
-        text = expression_text(entry.part.symbol.written, lambda leaf: _local_name(leaf, paths))
+        text = entry.part.text(entry.owner.local_naming)
         return f"({text})[{', '.join(map(str, index))}]" if index else text
 
 
@@ -96,7 +94,8 @@ class ReinitTable(EventRows):
         self.order = self.of([entry.part.piece.node.order for entry in entries]).astype(np.int64)
 
     def text(self, row: int) -> str:
-        return self.entry(row)[0].part.text
+        entry, _, _ = self.entry(row)
+        return entry.part.text(entry.owner.local_naming)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +127,7 @@ class EventFunctions:
     samples: EventRows
     period: Evaluate
     offset: Evaluate
+    delay: Evaluate
     levels: tuple[Level, ...]
     reinits: ReinitTable
     reinit_values: Evaluate
@@ -163,15 +163,22 @@ class EventFunctions:
         return self.reinit_values(vectors), self.reinit_fires(vectors) != 0
 
     def check_samples(self, vectors: dict[str, Any]) -> None:
-        """Complain about periods, computed from parameters, that are not positive."""
-        period = np.asarray(self.period(vectors))
-        for row in np.flatnonzero(~(np.isfinite(period) & (period > 0))).tolist():
-            written = self.samples.entry(row)[0].part.symbol.written
+        """Complain about periods and delays, computed from parameters, that make no sense."""
+        period, delay = np.asarray(self.period(vectors)), np.asarray(self.delay(vectors))
+        is_wrong = ~(np.isfinite(period) & (period > 0))
+        is_late = ~((delay >= 0) & (delay < period))
+        for row in np.flatnonzero(is_wrong | is_late).tolist():
+            part, owner = self.samples.entry(row)[0].part, self.samples.entry(row)[0].owner
             path = self.samples.path(row)
-            of = f" of {path}" if path else ""
+            name = f"`{part.text(owner.local_naming)}`{f' of {path}' if path else ''}"
+            if not is_wrong[row]:
+                raise ModelError(
+                    f"{name} ({part.source}) has the period {period[row]:g} and the delay {delay[row]:g}: "
+                    f"the delay is shorter than the period, so that a result is there before the next tick."
+                )
             raise ModelError(
-                f"`{written}`{of} ({self.samples.source(row)}) has the period {period[row]:g}: it has no "
-                f"next instant. The period is a positive number of seconds."
+                f"{name} ({part.source}) has the period {period[row]:g}: it has no next instant. The "
+                f"period is a positive number of seconds."
             )
 
 
@@ -203,6 +210,7 @@ def event_functions(flat: FlatModel, values: ValueMap) -> EventFunctions:
         samples=symbols(flat.samples),
         period=lowered(flat.samples, lambda part: part.period),
         offset=lowered(flat.samples, lambda part: part.offset),
+        delay=lowered(flat.samples, lambda part: part.delay),
         levels=tuple(Level(lowered(own, _new_value), _set_places(flat, own)) for own in levels),
         reinits=ReinitTable(flat, reinits),
         reinit_values=lowered(reinits, lambda part: part.value),
@@ -240,11 +248,6 @@ def _terminations(flat: FlatModel) -> dict[int, str]:
     }
 
 
-def _local_name(leaf: Leaf, paths: dict[int, Segments]) -> Segments:
-    """The name of a leaf within its component."""
-    return leaf.symbol.segments() if leaf.kind is SymbolKind.TIME else paths[id(leaf.symbol)]
-
-
 def _whole(symbol: Any) -> Piece:
     return Piece(leaf(symbol), contiguous(symbol.shape))
 
@@ -253,9 +256,7 @@ def _check_known(flat: FlatModel, values: ValueMap, entry: Placed) -> None:
     missing = unknown_derivative(flat, values, entry.part.expressions(), entry.owner)
     if missing is not None:
         part = entry.part
-        text = (
-            part.text if hasattr(part, "text") else expression_text(part.symbol.written, entry.owner.naming)
-        )
+        text = part.text(entry.owner.naming)
         raise ModelError(
             f"`{text}` ({part.source}) contains {missing}, which is not part of the equations of the "
             f"model: declare a Var for it, v == der(x)."

@@ -1,8 +1,10 @@
-"""Equations that become constraints in some mode: all unknowns of their block may vanish from them at an event.
+"""Equations that become constraints in some mode: all unknowns of their block may vanish from them at an
+event.
 
-`0 == where(engaged, w2 - w1, tau)` determines tau while the clutch is open, and is a constraint of states while it is
-engaged. In x such a tau would have no equation then; as the derivative of its integral (lambda) it has one, that of the
-constraint's derivative. So blocks with such equations are arranged like those of constraint forces.
+`0 == where(engaged, w2 - w1, tau)` determines tau while the clutch is open, and is a constraint of states
+while it is engaged. In x such a tau would have no equation then; as the derivative of its integral (lambda)
+it has one, that of the constraint's derivative. So blocks with such equations are arranged like those of
+constraint forces.
 """
 
 from __future__ import annotations

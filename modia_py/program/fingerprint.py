@@ -45,7 +45,7 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
     )
     parameters = tuple((p.name, p.shape, p.symbol.nonzero) for p in flat.parameters)
     inputs = tuple((entry.name, entry.shape) for entry in flat.inputs)
-    discretes = tuple((d.name, d.shape, d.lead, d.symbol.role) for d in flat.discretes)
+    discretes = tuple((d.name, d.shape, d.lead, d.symbol.role, d.symbol.reason) for d in flat.discretes)
     equations = tuple(
         tuple((of_equation(e.equation, e.owner.scope), e.owner.name, e.owner.lead) for e in group)
         for group in (flat.equations, flat.initial_equations)
@@ -66,7 +66,7 @@ def _part_key(part: Any, scope: Scope) -> tuple:
     """What is not an expression in a part of the events: its target, its kind, its line."""
     own = (type(part), part.source.file, part.source.line)
     if isinstance(part, Action):
-        return (*own, part.kind, part.text, _pick_key(Pick((part.piece,)), scope))
+        return (*own, part.kind, _pick_key(Pick((part.piece,)), scope))
     return (*own, part.symbol.name, *((part.negated, part.kind) if isinstance(part, Relation) else ()))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..expressions.expression import leaves_of
-from ..expressions.symbol_kinds import DiscreteRole
+from ..expressions.printing import expression_text
+from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..language.event_parts import ActionKind, RelationKind
-from ..language.flat_model import FlatModel, FlatSymbol
+from ..language.flat_model import FlatModel, FlatSymbol, Occurrence, Placed
 from ..lowering.event_functions import EventFunctions
 from ..results.trajectories import ResultVariable
 
@@ -24,15 +25,14 @@ class EventNames:
         self.flat, self.functions = flat, functions
         self._rows = {int(place): k for k, place in enumerate(functions.relations.place)}
         self._samples = {int(place): k for k, place in enumerate(functions.samples.place)}
-        self._discrete_starts = np.array([symbol.offset for symbol in flat.discretes])
-        self._variable_starts = np.array([symbol.offset for symbol in flat.variables])
+        self._discretes, self._variables = _Symbols(flat.discretes), _Symbols(flat.variables)
         self._texts: dict[int, tuple[str, str, str]] = {}
 
     def discrete(self, place: int) -> FlatSymbol:
-        return self.flat.discretes[int(np.searchsorted(self._discrete_starts, place, side="right")) - 1]
+        return self._discretes.of(place)
 
     def variable(self, element: int) -> FlatSymbol:
-        return self.flat.variables[int(np.searchsorted(self._variable_starts, element, side="right")) - 1]
+        return self._variables.of(element)
 
     def of(self, place: int) -> tuple[str, str, str]:
         """Text as written, component, and line: of a relation, a sample, a condition, or a declared variable."""
@@ -66,30 +66,42 @@ class EventNames:
                 row = rows[place]
                 return table.text(row), table.path(row), table.source(row)
         symbol = self.discrete(place)
-        path = _path(symbol, place - symbol.offset)
-        action = self._action(symbol)
-        line = "" if action is None else str(action.source)
-        role = symbol.symbol.role
+        entry = self._entry(symbol)
+        if entry is None:
+            return symbol.symbol.name, "", ""
+        owner, role = entry.owner, symbol.symbol.role
+        path, line = _path(owner, symbol, place - symbol.offset), str(entry.part.source)
+        if role is DiscreteRole.CONDITION:
+            return expression_text(symbol.symbol.written, owner.local_naming), path, line
         if role in WORDS:
             return WORDS[role], path, line
-        if role is DiscreteRole.CONDITION:
-            return str(symbol.symbol.written), path, line
-        return symbol.symbol.name, path, line
+        return entry.part.text(owner.local_naming), path, line
 
-    def _action(self, symbol: FlatSymbol) -> Any:
-        """The first action that sets a symbol; of `initial()` and `terminal()`, the first condition with it."""
+    def _entry(self, symbol: FlatSymbol) -> Placed | None:
+        """The action that sets a symbol; of `initial()` and `terminal()`, the first condition with it."""
         for entry in self.flat.actions:
             part = entry.part
-            if part.piece.node.symbol is symbol.symbol:
-                return part
-            is_condition = part.kind is ActionKind.CONDITION
-            if is_condition and any(leaf.symbol is symbol.symbol for leaf in leaves_of(part.value)):
-                return part
+            own = [part.piece.node]
+            if part.kind is ActionKind.CONDITION:
+                own += leaves_of(part.value)
+            discrete = (leaf for leaf in own if leaf.kind is SymbolKind.DISCRETE)
+            if any(self.flat.resolve(leaf, entry.owner) is symbol for leaf in discrete):
+                return entry
         return None
 
 
-def _path(symbol: FlatSymbol, position: int) -> str:
-    """The component of an element, with the copy in each array around it."""
-    index = iter(np.unravel_index(position, symbol.shape)) if symbol.shape else iter(())
-    path = symbol.symbol.segments()[:-1]
-    return ".".join(f"{name}[{int(next(index))}]" if is_array else name for name, is_array in path)
+class _Symbols:
+    """Symbols by their elements."""
+
+    def __init__(self, symbols: Sequence[FlatSymbol]):
+        self.symbols = sorted((own for own in symbols if own.size), key=lambda symbol: symbol.offset)
+        self.starts = np.array([symbol.offset for symbol in self.symbols])
+
+    def of(self, element: int) -> FlatSymbol:
+        return self.symbols[int(np.searchsorted(self.starts, element, side="right")) - 1]
+
+
+def _path(owner: Occurrence, symbol: FlatSymbol, position: int) -> str:
+    """The component in which an element is set, with the copy in each array around it."""
+    index = iter(np.unravel_index(position, symbol.shape) if symbol.shape else ())
+    return ".".join(f"{name}[{int(next(index))}]" if is_array else name for name, is_array in owner.path)

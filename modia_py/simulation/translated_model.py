@@ -31,8 +31,8 @@ from ..start.problem import StartPoint, StartProblem, slow_start_report
 from ..start.regularity import check_regular
 from ..start.values import StartValues, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
-from .event_data import with_event_data
 from .compile_times import watch_compilation
+from .event_data import with_event_data
 from .nominal_values import below_tolerance, nominal_of_x
 from .outputs import Outputs, declared_discretes
 from .polished_output import polished

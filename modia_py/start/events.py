@@ -1,8 +1,8 @@
 """The event at the start: relations, discrete values and start values that fit each other.
 
-Which side a relation is on depends on the start values, and these on the equations, which depend on the relations. They
-are found in turns. A condition that is true at the start does not fire for that; one that is true because of
-`initial()`, or of a `sample` at this instant, does.
+Which side a relation is on depends on the start values, and these on the equations, which depend on the
+relations. They are found in turns. A condition that is true at the start does not fire for that; one that
+is true because of `initial()`, or of a `sample` at this instant, does.
 """
 
 from __future__ import annotations

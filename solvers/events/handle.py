@@ -27,6 +27,8 @@ class Handled(NamedTuple):
     """RUNNING; NO_RESTART, CHATTERING or TERMINATED."""
     passes: jax.Array
     factors: Factors
+    step: jax.Array
+    """To go on with, zero where x and xdot are as they were."""
     first: jax.Array
     """Discrete values after the first pass: what the event was noticed by."""
 
@@ -50,22 +52,22 @@ def handle_event(
         def follow() -> tuple[Any, ...]:
             found = restart(context, t, x, now.xdot, p, now.factors)
             status = jnp.where(found.success, int(Status.RUNNING), int(Status.NO_RESTART))
-            return found.x, found.xdot, found.p, status, found.factors
+            return found.x, found.xdot, found.p, status, found.factors, found.step
 
         def stay() -> tuple[Any, ...]:
             is_over = effect == Effect.NOTHING
             status = jnp.where(is_over, int(Status.SUCCESS), int(Status.RUNNING))
-            return now.x, now.xdot, p, status, now.factors
+            return now.x, now.xdot, p, status, now.factors, now.step
 
-        x, xdot, p, status, factors = jax.lax.cond(effect == Effect.EQUATIONS, follow, stay)
+        x, xdot, p, status, factors, step = jax.lax.cond(effect == Effect.EQUATIONS, follow, stay)
         first = jnp.where(now.passes == 0, events.discretes(p), now.first)
-        return Handled(x, xdot, p, status, now.passes + 1, factors, first)
+        return Handled(x, xdot, p, status, now.passes + 1, factors, step, first)
 
     def is_left(now: Handled) -> jax.Array:
         return (now.status == Status.RUNNING) & (now.passes < MOST_PASSES)
 
     running = jnp.asarray(int(Status.RUNNING))
-    begun = Handled(x, xdot, p, running, jnp.asarray(0), factors, events.discretes(p))
+    begun = Handled(x, xdot, p, running, jnp.asarray(0), factors, jnp.zeros(()), events.discretes(p))
     found = jax.lax.while_loop(is_left, one_pass, begun)
     status = jnp.where(found.status == Status.RUNNING, int(Status.CHATTERING), found.status)
     # What changes for ever is left as it is, to be named.

@@ -1,8 +1,9 @@
 """What a run with events carries through the compiled loop besides its state, and an event inside of it.
 
 An event waits where a crossing was located, or where a time event was reached. The loop meets it before the
-next attempt: rows of output up to the event are written then. The run goes on with a new start at order one; where
-an event at the end of a step has left the equations as they were, it goes on as if nothing had happened.
+next attempt: rows of output up to the event are written then. The run goes on with a new start at order
+one; where an event at the end of a step has left the equations as they were, it goes on as if nothing had
+happened.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _has_broken(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, f
 
 
 def _started(context: Context, t: jax.Array, found: Handled, state: State) -> State:
-    numbers = jnp.stack([jnp.ones(()), t, jnp.zeros(()), jnp.full((), RESTART_FACTOR)])
+    numbers = jnp.stack([jnp.ones(()), t, found.step, jnp.full((), RESTART_FACTOR)])
     new = start(context, Origin(numbers, found.x, found.xdot, state.numbers), found.factors)
     return new.with_numbers(
         status=jnp.where(found.status == Status.RUNNING, new.number("status"), found.status)

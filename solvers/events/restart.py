@@ -1,12 +1,12 @@
 """Consistent values after discrete ones have changed, inside of compiled code.
 
-    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0           Md = dfd/dxdot: states stay, unless an impulse moves them
+    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0      Md = dfd/dxdot: states stay, unless an impulse moves them
     xdot+   fd(x+, xdot+) = 0,     dfc/dx xdot+ + dfc/dt = 0
 
-Both have the matrix of the special form, [dfd/dxdot; dfc/dx]. Where all derivatives of an fd row vanish in a
-mode, the row is a constraint there (a clutch that is engaged): it is found here, and stays one until the
-next event. This is `roots.initialize` for a few plain iterations of Newton's method; where they do not suffice,
-the caller takes that.
+Both have the matrix of the special form, [dfd/dxdot; dfc/dx]. Where all derivatives of an fd row vanish in
+a mode, the row is a constraint there (a clutch that is engaged): it is found here, and stays one until the
+next event. This is `roots.initialize` for a few plain iterations of Newton's method; where they do not
+suffice, the caller takes that.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ import jax.numpy as jnp
 from ..linear.contract import Factors
 from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values, value_and_rate
 from ..method.context import Context
-from ..method.tolerances import error_weights
+from ..method.tolerances import error_weights, first_step
 from ..problem import Problem
 
 ITERATIONS = 12
 SETTLED = 1e-4
 """Last change of x, in units of the tolerance of a step: convergence is quadratic, and nothing is left."""
+LATER = 1e-3
+"""So much later, compared with a cautious first step, slopes are looked at again."""
 SLOPE_SETTLED = 1e-9
 """Last change of xdot, as a part of xdot or of its first change."""
 
@@ -34,19 +36,89 @@ class Restarted(NamedTuple):
     xdot: jax.Array
     p: Any
     factors: Factors
+    step: jax.Array
+    """To begin with: its error at order one is about half the tolerance."""
     success: jax.Array
 
 
 def restart(
     context: Context, t: jax.Array, x_left: jax.Array, xdot: jax.Array, p: Any, factors: Factors
 ) -> Restarted:
-    """x and xdot after an event, from those before and the new discrete values in p. Factors are those of a matrix
-    before: linear solvers may use their pivots, and their memory."""
-    p = rows_of_mode(context.problem, t, x_left, xdot, p)
-    context = context._replace(p=p)
-    x, x_found, factors = _after_impulse(context, t, x_left, xdot, factors)
-    slope, slope_found, factors = _slope(context, t, x, xdot, factors)
-    return Restarted(x, slope, p, factors, x_found & slope_found)
+    """x and xdot after an event, from those before and the new discrete values in p. Factors are those of a
+    matrix before: linear solvers may use their pivots, and their memory.
+
+    Both systems are solved by one loop, first that of x+: what it evaluates is compiled once.
+    """
+    method, tables, settings, _ = context
+    problem = method.problem
+    p = rows_of_mode(problem, t, x_left, xdot, p)
+    is_fd, weights = fd_rows(problem, p), error_weights(x_left, settings)
+    no = jnp.zeros((), bool)
+
+    def improve(now: _Search) -> _Search:
+        x, slope, of_slope = now.x, now.xdot, now.of_slope
+        along = jnp.where(of_slope, 1.0, 0.0)
+        value, rate = jax.jvp(
+            lambda t, x, slope: problem.residual(t, x, slope, p),
+            (t, x, slope),
+            (along, along * slope, (1.0 - along) * (x - x_left)),
+        )
+        residual = jnp.where(is_fd ^ of_slope, rate, value)
+        values = matrix_values(
+            problem, method.directions, tables.gather, t, x, slope, p, jnp.asarray(C_ZERO)
+        )
+        factors = method.solver.factor(tables.solver, values, now.factors)
+        delta = method.solver.solve(tables.solver, factors, -residual)
+        first = jnp.where(of_slope & (now.count == 0), jnp.abs(delta), now.first)
+        new_slope = slope + delta
+        relative = jnp.where(delta == 0.0, 0.0, jnp.abs(delta) / jnp.maximum(jnp.abs(new_slope), first))
+        change = jnp.where(of_slope, jnp.max(relative), jnp.max(jnp.abs(delta * weights)))
+        settled = change <= jnp.where(of_slope, SLOPE_SETTLED, SETTLED)
+        goes_on = settled & ~of_slope
+        return _Search(
+            jnp.where(of_slope, x, x + delta),
+            jnp.where(of_slope, new_slope, slope),
+            of_slope | goes_on,
+            settled & of_slope,
+            first,
+            jnp.where(goes_on, 0, now.count + 1),
+            factors,
+        )
+
+    def is_left(now: _Search) -> jax.Array:
+        return ~now.settled & (now.count < ITERATIONS)
+
+    start = _Search(x_left, xdot, no, no, jnp.zeros_like(xdot), jnp.asarray(0), factors)
+    found = jax.lax.while_loop(is_left, improve, start)
+    finite = jnp.all(jnp.isfinite(found.x)) & jnp.all(jnp.isfinite(found.xdot))
+    step = _step(context._replace(p=p), t, found)
+    return Restarted(found.x, found.xdot, p, found.factors, step, found.settled & finite)
+
+
+def _step(context: Context, t: jax.Array, found: _Search) -> jax.Array:
+    """From x'', by which xdot changes a little later: the matrix at hand says so."""
+    problem, p, settings = context.problem, context.p, context.settings
+    x, xdot = found.x, found.xdot
+    proposed = first_step(settings, t, x, xdot)
+    later = LATER * proposed
+    value, rate = value_and_rate(problem, t + later, x + later * xdot, xdot, p)
+    change = context.solve(found.factors, -jnp.where(fd_rows(problem, p), value, rate))
+    bend = jnp.max(jnp.abs(change * error_weights(x, settings))) / later
+    step = jnp.sqrt(1.0 / jnp.maximum(bend, 1e-300))
+    step = jnp.where(jnp.isfinite(step), step, proposed)
+    return jnp.minimum(step, jnp.minimum(settings.limit("t_end") - t, settings.limit("max_step")))
+
+
+class _Search(NamedTuple):
+    x: jax.Array
+    xdot: jax.Array
+    of_slope: jax.Array
+    """Whether x+ is found, and xdot+ is searched."""
+    settled: jax.Array
+    first: jax.Array
+    """The first change of xdot."""
+    count: jax.Array
+    factors: Factors
 
 
 def rows_of_mode(problem: Problem, t: Any, x: Any, xdot: Any, p: Any) -> Any:
@@ -59,65 +131,3 @@ def rows_of_mode(problem: Problem, t: Any, x: Any, xdot: Any, p: Any) -> Any:
     along = 1.0 + jnp.sqrt(jnp.arange(1.0, problem.size + 1.0)) % 1.0
     _, change = jax.jvp(lambda slope: problem.residual(t, x, slope, p), (jnp.asarray(xdot),), (along,))
     return events.with_row_flags(p, jnp.asarray(problem.row_flags) & (change != 0.0))
-
-
-def _factors(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, old: Factors) -> Factors:
-    method, tables, _, p = context
-    c = jnp.asarray(C_ZERO)
-    values = matrix_values(method.problem, method.directions, tables.gather, t, x, xdot, p, c)
-    return method.solver.factor(tables.solver, values, old)
-
-
-def _after_impulse(
-    context: Context, t: jax.Array, x_left: jax.Array, xdot: jax.Array, factors: Factors
-) -> tuple[jax.Array, jax.Array, Factors]:
-    problem, p = context.problem, context.p
-    is_fd = fd_rows(problem, p)
-    weights = error_weights(x_left, context.settings)
-
-    def residual(x: jax.Array) -> jax.Array:
-        value, impulse = jax.jvp(lambda slope: problem.residual(t, x, slope, p), (xdot,), (x - x_left,))
-        return jnp.where(is_fd, impulse, value)
-
-    def improve(now: tuple[Any, ...]) -> tuple[Any, ...]:
-        x, _, count, factors = now
-        factors = _factors(context, t, x, xdot, factors)
-        delta = context.solve(factors, -residual(x))
-        return x + delta, jnp.max(jnp.abs(delta * weights)), count + 1, factors
-
-    def is_left(now: tuple[Any, ...]) -> jax.Array:
-        _, change, count, _ = now
-        return (change > SETTLED) & (count < ITERATIONS)
-
-    start = x_left, jnp.asarray(jnp.inf), jnp.asarray(0), factors
-    x, change, _, factors = jax.lax.while_loop(is_left, improve, start)
-    return x, (change <= SETTLED) & jnp.all(jnp.isfinite(x)), factors
-
-
-def _slope(
-    context: Context, t: jax.Array, x: jax.Array, guess: jax.Array, factors: Factors
-) -> tuple[jax.Array, jax.Array, Factors]:
-    problem, p = context.problem, context.p
-    is_fd = fd_rows(problem, p)
-
-    def residual(xdot: jax.Array) -> jax.Array:
-        value, rate = value_and_rate(problem, t, x, xdot, p)
-        return jnp.where(is_fd, value, rate)
-
-    def improve(now: tuple[Any, ...]) -> tuple[Any, ...]:
-        xdot, first, _, count, factors = now
-        factors = _factors(context, t, x, xdot, factors)
-        delta = context.solve(factors, -residual(xdot))
-        first = jnp.where(count == 0, jnp.abs(delta), first)
-        xdot = xdot + delta
-        scale = jnp.maximum(jnp.abs(xdot), first)
-        change = jnp.max(jnp.where(delta == 0.0, 0.0, jnp.abs(delta) / scale))
-        return xdot, first, change, count + 1, factors
-
-    def is_left(now: tuple[Any, ...]) -> jax.Array:
-        _, _, change, count, _ = now
-        return (change > SLOPE_SETTLED) & (count < ITERATIONS)
-
-    start = guess, jnp.zeros_like(guess), jnp.asarray(jnp.inf), jnp.asarray(0), factors
-    xdot, _, change, _, factors = jax.lax.while_loop(is_left, improve, start)
-    return xdot, (change <= SLOPE_SETTLED) & jnp.all(jnp.isfinite(xdot)), factors
