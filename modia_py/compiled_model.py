@@ -183,7 +183,8 @@ class CompiledModel(TranslatedModel):
         self, program: Program, arguments: Arguments, point: StartPoint, run: Run, seconds: dict[str, float]
     ) -> Result:
         flat, outputs = self.flat, run.outputs
-        assert outputs is not None and run.options is not None
+        assert outputs is not None
+        assert run.options is not None
         vector = np.asarray(arguments.p)
         parameters = {
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters

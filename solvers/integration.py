@@ -100,12 +100,13 @@ class Integration:
             xdot = found.xdot
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
         if self.hybrid is not None:
+            self.hybrid.begin(t, until, self.p)
             if self.state is not None:
                 status = self._event(Occasion.DURING)
                 if status != Status.RUNNING:
                     return status
                 x, xdot = self.x_last, self.xdot_last
-            self.hybrid.begin(t, until, self.p)
+                self.hybrid.begin(t, until, self.p)
         if until <= t:
             self._keep_instant(t)
             return Status.SUCCESS

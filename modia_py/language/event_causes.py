@@ -1,8 +1,9 @@
-"""What can make a discrete element change, or a `reinit` fire: the relations, samples and the like behind it.
+"""What can make a discrete element change, or a `reinit` fire: relations, samples and the like.
 
-An assignment is made when a condition becomes true; the condition reads relations, samples, `initial()`, and discrete
-variables that other assignments set. The answer is by elements as long as only elementwise functions stand in
-between, and is all elements of the copy of the component otherwise: more causes than there are, never fewer.
+An assignment is made when a condition becomes true; the condition reads relations, samples, `initial()`,
+and discrete variables that other assignments set. The answer is by elements as long as only elementwise
+functions stand in between, and is all elements of the copy of the component otherwise: more causes than
+there are, never fewer.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _table(
 
 
 def _read(action: Any) -> Iterator[tuple[Piece, bool]]:
-    """Discrete pieces that decide on an action, and whether each element decides on the same element only."""
+    """Discrete pieces that decide on an action, and whether each element decides on its own only."""
     root: Expr = action.value if action.fires is None else action.fires
     nodes = list(topological([root], lambda node: not node.args or as_piece(node) is not None))
     elementwise = all(_is_elementwise(node, root.shape) for node in nodes)

@@ -44,12 +44,15 @@ def loaded_events(read: Callable[[str], np.ndarray]) -> EventTable:
     """The table, from its columns; `read` gives one."""
     columns = {name: read(name).tolist() for name in DOCS}
     rows = zip(*columns.values(), strict=True)
-    return EventTable(
-        [
-            Event(time, kind, condition, None if becomes == UNKNOWN else becomes == 1, component, line, _changes(text))
-            for time, kind, condition, becomes, component, line, text in rows
-        ]
-    )  # fmt: skip
+    return EventTable([_event(*row) for row in rows])
+
+
+def _event(
+    time: float, kind: str, condition: str, becomes: int, component: str, line: str, text: str
+) -> Event:
+    truth = None if becomes == UNKNOWN else becomes == 1
+    changes = tuple(Change(*values) for values in json.loads(text))
+    return Event(time, kind, condition, truth, component, line, changes)
 
 
 def _columns(events: EventTable) -> dict[str, np.ndarray]:
@@ -57,7 +60,3 @@ def _columns(events: EventTable) -> dict[str, np.ndarray]:
     texts = [json.dumps([[c.name, c.before, c.after] for c in changes]) for changes in events.changes]
     found: dict[str, np.ndarray] = {name: getattr(events, name) for name in DOCS}
     return {**found, "becomes": np.array(becomes, np.int8), "changes": np.array(texts, object)}
-
-
-def _changes(text: str) -> tuple[Change, ...]:
-    return tuple(Change(*values) for values in json.loads(text))

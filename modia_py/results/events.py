@@ -55,18 +55,20 @@ class Event:
     time : float
         When.
     kind : str
-        "crossing": values of the model have crossed a threshold. "time": the instant was known, as of a `sample` or a
-        relation of time. "start", "end": `initial()`, `terminal()`. "stop": an input, or a function of time, has
-        jumped or has a kink. "follows": changed because something else did at this instant.
+        "crossing": values of the model have crossed a threshold. "time": the instant was known, as of a
+        `sample` or a relation of time. "start", "end": `initial()`, `terminal()`. "stop": an input, or a
+        function of time, has jumped or has a kink. "follows": changed because something else did at this
+        instant.
     condition : str
         As it was written; of a stop, what has jumped.
     becomes : bool or None
         Whether it has become true or false; None for a stop.
     component, line : str
-        Where it is written: the dotted path of the component, empty for the model itself, and the file and line.
+        Where it is written: the dotted path of the component, empty for the model itself, and the file
+        and line.
     changes : tuple of Change
-        Discrete variables that were assigned and states that were set anew. A change that several conditions of one
-        instant may have caused is told for each of them.
+        Discrete variables that were assigned and states that were set anew. A change that several
+        conditions of one instant may have caused is told for each of them.
     """
 
     time: float
@@ -85,8 +87,8 @@ class Event:
 class EventTable(Sequence[Event]):
     """The events of a run: one row for each condition that has changed, in the order of time.
 
-    It prints as a table; `table[3]` and iteration give rows (`Event`), `table.time`, `table.condition` and so on columns as
-    arrays.
+    It prints as a table; `table[3]` and iteration give rows (`Event`), `table.time`, `table.condition`
+    and so on columns as arrays.
 
     Parameters
     ----------
@@ -95,7 +97,8 @@ class EventTable(Sequence[Event]):
 
     Examples
     --------
-    >>> table = EventTable([Event(0.4515, "crossing", "h < 0", True, "", "ball.py:8", (Change("n", 0, 1),))])
+    >>> bounce = Event(0.4515, "crossing", "h < 0", True, "", "ball.py:8", (Change("n", 0, 1),))
+    >>> table = EventTable([bounce])
     >>> print(table)
     time    kind      condition  becomes  component  line       changes
     0.4515  crossing  h < 0      true                ball.py:8  n: 0 -> 1

@@ -1,8 +1,9 @@
 """Results as tables of other packages, and as NetCDF files.
 
 A file is what `to_xarray` gives: a variable for each variable of the model under its own name, with the
-derivatives that are known beside it (`der(s)`), and the parameters without an axis of time. The table of events has a
-variable for each of its columns. Everything else is an attribute: numbers and text, nothing that runs when it is read.
+derivatives that are known beside it (`der(s)`), and the parameters without an axis of time. The table of
+events has a variable for each of its columns. Everything else is an attribute: numbers and text, nothing
+that runs when it is read.
 
 A file carries checksums (see `file_checksums`). What is read from it is what was saved, or an error that
 names the file.

@@ -46,11 +46,12 @@ class Result(Trajectories):
     notes : tuple of str
         What else a reader should know: stops, guesses, small variables.
     events : EventTable, or callable that gives one
-        What happened when: `result.events` is a table of time, condition, component, line and what was changed.
+        What happened when: `result.events` is a table of time, condition, component, line and what was
+        changed.
     output_rows : array of int, optional
-        The rows at the times that were asked for, one for each: `result["s"][result.output_rows]`. At an event there are
-        two rows, just before and just after it, whether or not its time was asked for; where it was, the row
-        after the event is the one. All rows by default.
+        The rows at the times that were asked for, one for each: `result["s"][result.output_rows]`. At an
+        event there are two rows, just before and just after it, whether or not its time was asked for;
+        where it was, the row after the event is the one. All rows by default.
 
     Examples
     --------
@@ -77,9 +78,9 @@ class Result(Trajectories):
 
         Vectors and component arrays of up to eight elements are drawn curve by curve, up to forty as thin
         lines that become darker with their number. Longer ones are a band: from least to largest, darker
-        the middle half, with the median and the first and the last element as lines; single elements
-        have names such as `c[0].u`. Discrete variables are steps; truth values have "true" and "false" on their axis,
-        unless they share it with numbers. Where a variable jumps at an event, the curve does.
+        the middle half, with the median and the first and the last element as lines; single elements have
+        names such as `c[0].u`. Discrete variables are steps; truth values have "true" and "false" on
+        their axis, unless they share it with numbers. Where a variable jumps at an event, the curve does.
 
         Parameters
         ----------

@@ -40,7 +40,8 @@ class ResultVariable:
     arrays : tuple of int, optional
         Which segments of the name are component arrays, if that is known.
     is_discrete : bool
-        Whether it changes at events only; its values are then numbers, integers or truth values, as declared.
+        Whether it changes at events only; its values are then numbers, integers or truth values, as
+        declared.
     """
 
     name: str

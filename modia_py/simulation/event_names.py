@@ -35,7 +35,7 @@ class EventNames:
         return self._variables.of(element)
 
     def of(self, place: int) -> tuple[str, str, str]:
-        """Text as written, component, and line: of a relation, a sample, a condition, or a declared variable."""
+        """Text as written, component, and line of an element."""
         if place not in self._texts:
             self._texts[place] = self._found(place)
         return self._texts[place]

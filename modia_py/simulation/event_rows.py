@@ -1,14 +1,14 @@
 """The table of events of a run, from what the integrator has recorded of each: made when it is asked for.
 
-Of an event is known which discrete values its first pass has changed (what it was noticed by), and which are others after
-it. Relations, samples and the like among them are its conditions; declared ones, and states that a `reinit` has set,
-are what it changed. `EventCauses` tells which condition belongs to which change.
+Of an event is known which discrete values its first pass has changed (what it was noticed by), and which
+are others after it. Relations, samples and the like among them are its conditions; declared ones, and
+states that a `reinit` has set, are what it changed. `EventCauses` tells which condition belongs to which
+change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from .event_names import EventNames
 from .run import Run
 
 LEAST_JUMP = 100.0
-"""Of a state that nothing has set, in tolerances: less, and it may only have been put back onto its constraints."""
+"""Of a state that nothing has set, in tolerances: less, and it may only have been put back onto its
+constraints."""
 NAMED_JUMPS = 20
 """States whose jumps are told for one event."""
 
@@ -56,7 +57,8 @@ class _Rows:
     def __init__(
         self, flat: FlatModel, program: Program, run: Run, variables: Mapping[str, ResultVariable]
     ):
-        assert program.events is not None and run.outputs is not None
+        assert program.events is not None
+        assert run.outputs is not None
         self.flat, self.program, self.run, self.variables = flat, program, run, variables
         self.functions = program.events.functions
         self.causes, self.names = EventCauses(flat), EventNames(flat, self.functions)
@@ -84,7 +86,9 @@ class _Rows:
     def _of_event(self, record: EventRecord, before: np.ndarray) -> list[Event]:
         after = dict(zip(record.places.tolist(), record.values.tolist(), strict=True))
         triggers = set(record.triggers.tolist())
-        conditions = [place for place in sorted(triggers | set(after)) if self.is_condition[place]]
+        # What the event was noticed by comes first, then what followed.
+        places = (*sorted(triggers), *sorted(after.keys() - triggers))
+        conditions = [place for place in places if self.is_condition[place]]
         changes = self._assigned(before, after) + self._set(record, before, after, triggers)
         found: dict[int, list[Change]] = {place: [] for place in conditions}
         for causes, change in changes:
@@ -169,7 +173,7 @@ class _Rows:
         moved = self.states[np.abs(right - left)[self.states] > self.least[self.states]]
         changes = []
         for k in moved[:NAMED_JUMPS].tolist():
-            elements = self.in_x.get(k, ())
+            elements = self.in_x.get(k, [])
             names = [self._name(element, order) for element, order, _ in elements]
             if not told.isdisjoint(names) or not names:
                 continue
@@ -178,7 +182,7 @@ class _Rows:
         return tuple(changes)
 
     def _at_start(self, now: np.ndarray) -> list[Event]:
-        """What `initial()` has done, or a sample at the start: declared values are no longer those declared."""
+        """What `initial()` has done, or a sample at the start."""
         declared, t = self.run.declared, self.run.start
         assert declared is not None
         places = np.flatnonzero(self.is_declared & (declared != now))
@@ -188,7 +192,7 @@ class _Rows:
             at_start = [
                 k for k in sorted(causes) if roles[k] in (DiscreteRole.INITIAL, DiscreteRole.SAMPLE)
             ]
-            for place in at_start or [-1]:
+            for place in at_start:
                 found.setdefault(place, []).append(change)
         for row in range(len(self.functions.reinits)) if len(self.x) else ():
             own = [self.causes.direct(place) for place in self.causes.conditions(row).tolist()]
@@ -196,14 +200,11 @@ class _Rows:
             for place in initial[:1]:
                 name, values = self._trajectory(row)
                 found.setdefault(place, []).append(Change(name, None, float(values[0])))
-        return [
-            Event(t, "start", *(self._texts(k, True) if k >= 0 else ("", None)), changes=tuple(own))
-            for k, own in found.items()
-        ]
+        return [Event(t, "start", *self._texts(place, True), tuple(own)) for place, own in found.items()]
 
 
 def _variables_in_x(program: Program, states: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
-    """For each state in x the variables that it is: element, order of the derivative, sign; variables first."""
+    """For each state in x the variables that it is: element, order of the derivative, sign."""
     where = program.functions.value_map
     wanted = set(states.tolist())
     found: dict[int, list[tuple[int, int, int]]] = {}

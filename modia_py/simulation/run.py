@@ -39,6 +39,7 @@ from ..solvers import (
 from ..solvers.events.history import EventRecord
 from ..solvers.stops import OnCrossing
 from ..start.problem import StartPoint
+from .event_failures import termination_reason
 from .failures import failure_text
 from .outputs import Outputs, Span
 
@@ -133,6 +134,8 @@ def integrate(
         message = solution.message
     elif solution.status.failed:
         message = failure_text(program, own, solution, options.rtol, options.atol)
+    elif solution.status is Status.TERMINATED:
+        message = termination_reason(program, own)
     span = _span(program, solution, of_stretches, arguments)
     return Run(
         [span],

@@ -35,7 +35,8 @@ class EventRecord:
     places, values : array
         Which discrete values have changed, and to what.
     triggers : array
-        Which discrete values its first pass has changed: what it was noticed by. They may have changed back since.
+        Which discrete values its first pass has changed: what it was noticed by. They may have changed
+        back since.
     has_rows : bool
         Whether the rows just before and after it are part of the output.
     """
