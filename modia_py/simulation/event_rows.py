@@ -133,7 +133,7 @@ class _Rows:
         self, record: EventRecord, before: np.ndarray, after: dict[int, float], triggers: set[int]
     ) -> list[tuple[frozenset[int], Change]]:
         """States that a reinit has set: of conditions that have become true."""
-        if not record.has_rows or not self.reinits_of:
+        if not self._has_rows(record) or not self.reinits_of:
             return []
         risen = [place for place in triggers if not before[place]]
         risen += [place for place, value in after.items() if value and place not in triggers]
@@ -144,6 +144,10 @@ class _Rows:
             change = Change(name, float(values[record.row - 1]), float(values[record.row]))
             found[name] = self.causes.of_reinit(row), change
         return list(found.values())
+
+    def _has_rows(self, record: EventRecord) -> bool:
+        """Whether the values just before and after it are known."""
+        return record.has_rows and 0 < record.row < len(self.x)
 
     def _trajectory(self, row: int) -> tuple[str, np.ndarray]:
         """The variable that a row of the reinits sets, by name and at all rows of output."""
@@ -167,7 +171,7 @@ class _Rows:
 
     def _jumps(self, record: EventRecord, told: set[str]) -> tuple[Change, ...]:
         """States that impulses have moved."""
-        if not record.has_rows or not 0 < record.row < len(self.x):
+        if not self._has_rows(record):
             return ()
         left, right = self.x[record.row - 1], self.x[record.row]
         moved = self.states[np.abs(right - left)[self.states] > self.least[self.states]]
@@ -189,10 +193,9 @@ class _Rows:
         found: dict[int, list[Change]] = {}
         roles = self.causes.roles
         for causes, change in self._assigned(declared, {int(k): float(now[k]) for k in places}):
-            at_start = [
-                k for k in sorted(causes) if roles[k] in (DiscreteRole.INITIAL, DiscreteRole.SAMPLE)
-            ]
-            for place in at_start:
+            pulses = [k for k in sorted(causes) if roles[k] is not DiscreteRole.RELATION]
+            # In later passes relations have made conditions true, as in any event.
+            for place in pulses or sorted(causes):
                 found.setdefault(place, []).append(change)
         for row in range(len(self.functions.reinits)) if len(self.x) else ():
             own = [self.causes.direct(place) for place in self.causes.conditions(row).tolist()]
@@ -200,7 +203,11 @@ class _Rows:
             for place in initial[:1]:
                 name, values = self._trajectory(row)
                 found.setdefault(place, []).append(Change(name, None, float(values[0])))
-        return [Event(t, "start", *self._texts(place, True), tuple(own)) for place, own in found.items()]
+        is_pulse = {place: roles[place] is not DiscreteRole.RELATION for place in found}
+        return [
+            Event(t, "start", *self._texts(place, is_pulse[place] or bool(now[place])), tuple(own))
+            for place, own in found.items()
+        ]
 
 
 def _variables_in_x(program: Program, states: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
