@@ -55,7 +55,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     """Handle the event that waits; the state and the discrete values to go on with."""
     events = base.problem.events
     assert events is not None
-    context = hybrid.context(base)
+    context = base._replace(p=hybrid.p)  # until the end: the time event that is met is no limit
     t = state.number("reached")
     x, xdot = evaluate(state, t)
     is_crossing = state.number("status") == Status.CROSSING
