@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..loop.output import evaluate
+from ..loop.output import evaluate_within
 from ..loop.start import Origin, start
 from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
@@ -58,7 +58,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     assert events is not None
     context = base._replace(p=hybrid.p)  # until the end: the time event that is met is no limit
     t = state.number("reached")
-    x, xdot = evaluate(state, t)
+    x, xdot = evaluate_within(state, t)
     is_crossing = state.number("status") == Status.CROSSING
     found = handle_event(context, t, x, xdot, state.factors)
     t_event = jnp.maximum(events.next_time(t, found.p), jnp.nextafter(t, jnp.inf))
@@ -70,7 +70,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         (found.x, found.xdot),
         (found.first, events.discretes(found.p)),
     )
-    rhythm = after_event(hybrid.rhythm, t)
+    rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop)
     after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm)
     # Python tries again from the values before, more carefully.
     lost = found.status == Status.NO_RESTART
