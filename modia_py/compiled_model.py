@@ -17,6 +17,7 @@ from .program.program import Arguments, Program
 from .program.signals import make_signals
 from .results.result import Result
 from .results.statistics import RunStatistics
+from .simulation.event_rows import event_table
 from .simulation.request import POINTS, RunRequest
 from .simulation.run import Run
 from .simulation.translated_model import TranslatedModel
@@ -184,6 +185,7 @@ class CompiledModel(TranslatedModel):
     ) -> Result:
         flat, outputs = self.flat, run.outputs
         assert outputs is not None
+        assert run.options is not None
         vector = np.asarray(arguments.p)
         parameters = {
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
@@ -200,6 +202,8 @@ class CompiledModel(TranslatedModel):
             status=run.status,
             message=run.message,
             notes=self.translation.warnings + point.notes,
+            events=lambda: event_table(flat, program, run, arguments, self._variables),
+            output_rows=outputs.asked_rows(run.options.times),
         )
 
     def report(self) -> str:

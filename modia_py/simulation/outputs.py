@@ -84,6 +84,13 @@ class Outputs:
             values = sign * values
         return values.reshape(self.rows, *symbol.shape)
 
+    def asked_rows(self, times: np.ndarray) -> np.ndarray:
+        """The row for each time that was asked for and reached: at an event, the one after it."""
+        t = np.concatenate([np.zeros(0), *(span.t for span in self.spans)])
+        row = np.searchsorted(t, times, side="right") - 1
+        found = row[row >= 0]
+        return found[t[found] == np.asarray(times)[row >= 0]]
+
     def _discretes(self, symbol: FlatSymbol) -> np.ndarray:
         elements = slice(symbol.offset, symbol.offset + symbol.size)
         values = np.concatenate([span.discretes[:, elements] for span in self.spans])

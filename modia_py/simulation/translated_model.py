@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, SimulationError
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
@@ -71,6 +72,7 @@ class TranslatedModel:
                 symbol.symbol.unit,
                 symbol.symbol.doc,
                 tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
+                symbol.kind is SymbolKind.DISCRETE,
             )
             for symbol in (*self.flat.variables, *self.flat.inputs, *declared_discretes(self.flat))
         }
@@ -102,7 +104,9 @@ class TranslatedModel:
 
             if program.events is None:
                 point = find_start(arguments)
+                declared = None
             else:
+                declared = np.asarray(program.events.discretes(arguments.p))
                 arguments = with_event_data(program, arguments, options)
                 point, arguments = start_with_events(program, arguments, options.start, find_start)
                 own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
@@ -115,7 +119,7 @@ class TranslatedModel:
             else:
                 run = evaluate_only(program, arguments, options, plan)
         with watch_compilation(slow) as checking:
-            run = self._certified(program, run, options)
+            run = replace(self._certified(program, run, options), declared=declared)
 
         def init() -> StartValues:
             return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)

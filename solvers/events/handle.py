@@ -29,6 +29,8 @@ class Handled(NamedTuple):
     factors: Factors
     step: jax.Array
     """To go on with, zero where x and xdot are as they were."""
+    first: jax.Array
+    """Discrete values after the first pass: what the event was noticed by."""
 
 
 def handle_event(
@@ -58,15 +60,15 @@ def handle_event(
             return now.x, now.xdot, p, status, now.factors, now.step
 
         x, xdot, p, status, factors, step = jax.lax.cond(effect == Effect.EQUATIONS, follow, stay)
-        return Handled(x, xdot, p, status, now.passes + 1, factors, step)
+        first = jnp.where(now.passes == 0, events.discretes(p), now.first)
+        return Handled(x, xdot, p, status, now.passes + 1, factors, step, first)
 
     def is_left(now: Handled) -> jax.Array:
         return (now.status == Status.RUNNING) & (now.passes < MOST_PASSES)
 
     running = jnp.asarray(int(Status.RUNNING))
-    found = jax.lax.while_loop(
-        is_left, one_pass, Handled(x, xdot, p, running, jnp.asarray(0), factors, jnp.zeros(()))
-    )
+    begun = Handled(x, xdot, p, running, jnp.asarray(0), factors, jnp.zeros(()), events.discretes(p))
+    found = jax.lax.while_loop(is_left, one_pass, begun)
     status = jnp.where(found.status == Status.RUNNING, int(Status.CHATTERING), found.status)
     # What changes for ever is left as it is, to be named.
     settled = events.settle(t, found.x, found.xdot, found.p)

@@ -66,7 +66,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         (t, row, found.passes, is_crossing, state.number("last_step")),
         (x, xdot),
         (found.x, found.xdot),
-        events.discretes(found.p),
+        (found.first, events.discretes(found.p)),
     )
     rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop)
     after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm)
