@@ -1,0 +1,8 @@
+"""Temporary."""
+
+import numpy as np
+
+try:
+    from modia_py import where
+except ImportError:
+    where = np.where
