@@ -22,12 +22,15 @@ from .errors import (  # noqa: E402
     StructureError,
 )
 from .expressions.calculus import der  # noqa: E402
+from .expressions.event_terms import change, edge, initial, pre, sample, terminal, where  # noqa: E402
 from .expressions.user_functions import function  # noqa: E402
 from .language.connections import connect  # noqa: E402
+from .language.declarations import Discrete, Flow, Input, Par, Var  # noqa: E402
 from .language.elaborate import elaborate  # noqa: E402
 from .language.flat_model import FlatModel  # noqa: E402
 from .language.model import Connector, Model  # noqa: E402
-from .language.symbols import Flow, Input, Par, Var, time  # noqa: E402
+from .language.symbols import time  # noqa: E402
+from .language.when import assign, reinit, terminate, when  # noqa: E402
 from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
 from .results.result import Result  # noqa: E402
 from .simulate import simulate  # noqa: E402
@@ -38,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CompiledModel",
     "Connector",
+    "Discrete",
     "FlatModel",
     "FlatResidual",
     "Flow",
@@ -52,12 +56,23 @@ __all__ = [
     "SimulationInterrupted",
     "StructureError",
     "Var",
+    "assign",
+    "change",
     "connect",
     "der",
+    "edge",
     "elaborate",
     "flat_residual",
     "function",
+    "initial",
+    "pre",
+    "reinit",
+    "sample",
     "simulate",
+    "terminal",
+    "terminate",
     "time",
     "translate",
+    "when",
+    "where",
 ]

@@ -9,7 +9,7 @@ import scipy.special
 
 from modia_py import Input, Model, ModelWarning, Par, Var, der, function, time
 from modia_py.expressions.calculus import differentiate, differentiate_equation
-from modia_py.expressions.expression import Equation
+from modia_py.expressions.equation import Equation
 
 from .helpers import time_derivative, trajectory, value_of
 

@@ -23,7 +23,8 @@ from modia_py import (
     function,
     time,
 )
-from modia_py.expressions.expression import Constant, Equation, leaves_of
+from modia_py.expressions.equation import Equation
+from modia_py.expressions.expression import Constant, leaves_of
 from modia_py.expressions.nodes import topological
 
 from .helpers import trajectory, value_of

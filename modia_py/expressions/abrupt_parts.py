@@ -13,6 +13,7 @@ import weakref
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from .event_primitives import EVENT_WHERE
 from .expression import Application, Call, Constant, Expr, Item, Leaf
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, Primitive, named
@@ -81,7 +82,7 @@ def jumps_with_variables(roots: list[Expr]) -> list[Expr]:
     def jumps(node: Node) -> bool:
         if not isinstance(node, Call):
             return False
-        if node.primitive is named("where") and len(node.args) == 3:
+        if node.primitive in (named("where"), EVENT_WHERE) and len(node.args) == 3:
             condition, *branches = (moves[id(arg)] for arg in node.args)
             return condition and not any(branches) and node.args[1] is not node.args[2]
         return node.primitive.known_name in JUMPS and moves[id(node)]
@@ -138,7 +139,7 @@ def _facts(node: Node, below: list[_Facts]) -> _Facts:
 
 def _leaf_facts(kind: SymbolKind) -> _Facts:
     match kind:
-        case SymbolKind.VARIABLE:
+        case SymbolKind.VARIABLE | SymbolKind.DISCRETE:  # nobody knows beforehand when it changes
             return _Facts(known=False, moves=False, linear=True, smooth=True)
         case SymbolKind.PARAMETER:
             return _Facts(known=True, moves=False, linear=True, smooth=True)

@@ -13,13 +13,34 @@ from typing import Any
 import numpy as np
 
 
-class ArrayInterface:
-    """What an array-like object of a modelling language answers to."""
+class LogicalOperators:
+    """What can be combined by `&`, `|` and `~`."""
 
     __slots__ = ()
 
     def _apply(self, operator: str, *operands: Any) -> Any:
         raise NotImplementedError
+
+    def __and__(self, other: Any) -> Any:
+        return self._apply("logical_and", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._apply("logical_and", other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return self._apply("logical_or", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._apply("logical_or", other, self)
+
+    def __invert__(self) -> Any:
+        return self._apply("logical_not", self)
+
+
+class ArrayInterface(LogicalOperators):
+    """What an array-like object of a modelling language answers to."""
+
+    __slots__ = ()
 
     def _apply_numpy(self, function: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         raise NotImplementedError
@@ -105,21 +126,6 @@ class ArrayInterface:
 
     def __ge__(self, other: Any) -> Any:
         return self._apply("greater_equal", self, other)
-
-    def __and__(self, other: Any) -> Any:
-        return self._apply("logical_and", self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return self._apply("logical_and", other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return self._apply("logical_or", self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return self._apply("logical_or", other, self)
-
-    def __invert__(self) -> Any:
-        return self._apply("logical_not", self)
 
     def __hash__(self) -> int:
         return id(self) >> 4
@@ -220,7 +226,9 @@ class ArrayInterface:
 
     def __bool__(self) -> bool:
         return self._refuse(
-            "a truth value", "Use np.where(condition, a, b) where Python's if, and, or was meant."
+            "a truth value",
+            "Use where(condition, a, b), or np.where for one without events, in place of Python's `if`, and "
+            "`&`, `|`, `~` in place of `and`, `or`, `not`, with relations in parentheses: (a > 0) & (b > 0).",
         )
 
     def __float__(self) -> float:

@@ -15,11 +15,12 @@ import numpy as np
 from ..errors import ModelError, ModelWarning
 from ..source import user_source
 from .abrupt_parts import jumps_with_variables, remember_derivative
+from .equation import Equation
+from .event_primitives import PRE
 from .expression import (
     Bundle,
     Call,
     Constant,
-    Equation,
     Expr,
     Item,
     Leaf,
@@ -35,7 +36,7 @@ from .expression import (
 )
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, jvp_of, named, positional
-from .symbol_kinds import SymbolKind
+from .symbol_kinds import CONSTANT_BETWEEN_EVENTS, SymbolKind
 
 
 def der(x: Any) -> Expr:
@@ -75,10 +76,11 @@ def der(x: Any) -> Expr:
     (2,)
     """
     expr = as_expr(x)
-    if isinstance(expr, Leaf) and expr.kind is SymbolKind.PARAMETER:
+    if isinstance(expr, Leaf) and expr.kind in CONSTANT_BETWEEN_EVENTS:
+        word = "a parameter" if expr.kind is SymbolKind.PARAMETER else "constant between events"
         warnings.warn(
-            f"der({expr}) is zero ({user_source()}): {expr} is a parameter. Declare it as a Var if it "
-            f"changes with time.",
+            f"der({expr}) is zero ({user_source()}): {expr} is {word}. Declare it as a Var if it changes with "
+            f"time.",
             ModelWarning,
             stacklevel=2,
         )
@@ -91,7 +93,7 @@ def der(x: Any) -> Expr:
         )
     derivative = moves_with_time(expr)
     if derivative is None:
-        if any(node.kind is not SymbolKind.PARAMETER for node in leaves_of(expr)):
+        if any(node.kind not in CONSTANT_BETWEEN_EVENTS for node in leaves_of(expr)):
             raise ModelError(
                 f"der({expr}) is infinite where `{expr}` jumps, and zero elsewhere ({user_source()}): an "
                 f"impulse that is not computed. Write a ramp in place of the jump, or do without the "
@@ -141,6 +143,7 @@ def _derivatives(roots: list[Any]) -> dict[int, Any]:
         elif isinstance(node, (Call, Bundle)):
             moving = [table[id(arg)] for arg in node.args]
             is_smooth = isinstance(node, Bundle) or node.dtype in ("float64", "complex128")
+            is_smooth = is_smooth and node.primitive is not PRE  # which is held between events
             table[id(node)] = _of_call(node, moving) if is_smooth and any_moves(moving) else None
     return table
 
@@ -151,7 +154,7 @@ def any_moves(derivatives: list[Any]) -> bool:
 
 def _of_leaf(node: Leaf) -> Expr | None:
     match node.kind:
-        case SymbolKind.PARAMETER:
+        case SymbolKind.PARAMETER | SymbolKind.DISCRETE:
             return None
         case SymbolKind.TIME:
             return constant(1.0) if node.order == 0 else None

@@ -1,4 +1,4 @@
-"""Expressions and equations.
+"""Expressions.
 
 An expression is a constant, a leaf (a variable, a parameter, an input, the time; with a derivative
 order), or a call of a primitive on other expressions. It has a shape, found when it is written, so that
@@ -15,8 +15,8 @@ import jax
 import numpy as np
 
 from ..errors import ModelError
-from ..source import Source, user_source
-from .array_interface import ArrayInterface, holds_expression, is_number_list
+from ..source import user_source
+from .array_interface import ArrayInterface, LogicalOperators, holds_expression, is_number_list
 from .indexing import Index, Shape, make_index
 from .nodes import Node, intern_node, topological
 from .primitives import (
@@ -51,6 +51,8 @@ class Expr(Node, ArrayInterface):
 
     def _apply(self, operator: str, *operands: Any) -> Any:
         if operator == "equal":
+            from .equation import Equation  # it has two expressions as its sides
+
             return Equation(*operands)
         if operator == "getitem":
             return _getitem(*operands)
@@ -61,7 +63,8 @@ class Expr(Node, ArrayInterface):
         if operator == "power" and _is_integer(operands[1]):
             # A static integer exponent: JAX turns it into products, exact at zero and for x < 0.
             return call(named("power"), operands[0], int(operands[1]))
-        primitive, args = named(operator), tuple(map(as_expr, operands))
+        primitive = named(operator)
+        args = tuple(map(as_operand if operator.startswith("logical") else as_expr, operands))
         if mixes_relations(operator, [arg.dtype for arg in args]):
             args = tuple(call(named("where"), a, 1.0, 0.0) if a.dtype == "bool" else a for a in args)
         try:
@@ -185,7 +188,7 @@ def as_expr(value: Any) -> Expr:
         return value
     if isinstance(value, ArrayInterface):  # a declaration: its own hook says what is wrong
         return value._apply("add", value, 0)
-    if isinstance(value, Equation):
+    if isinstance(value, LogicalOperators):
         raise ModelError(f"The equation `{value}` is used as a number ({user_source()}).")
     if isinstance(value, (list, tuple)) and holds_expression(value):
         return call(named("stack"), [as_expr(item) for item in value])
@@ -194,6 +197,11 @@ def as_expr(value: Any) -> Expr:
             return as_expr(value.item())
         return call(named("stack"), [as_expr(item) for item in value])
     return constant(value)
+
+
+def as_operand(value: Any) -> Expr:
+    """An operand of `&`, `|` or `~`: an expression, or an equation, which says there that its sides are equal."""
+    return value.relation() if hasattr(value, "relation") else as_expr(value)
 
 
 def _is_integer(value: Any) -> bool:
@@ -335,59 +343,6 @@ def index_of(node: Node) -> Any:
     if isinstance(node, Call) and node.primitive is GETITEM:
         return node.signature.leaves[1]
     return None
-
-
-class Equation:
-    """`lhs == rhs`, with the line where it was written."""
-
-    __slots__ = ("lhs", "rhs", "shape", "source")
-    __hash__ = object.__hash__
-
-    def __init__(self, lhs: Any, rhs: Any, source: Source | None = None):
-        self.source = source if source is not None else user_source()
-        self.lhs = as_expr(lhs)
-        self.rhs = as_expr(rhs)
-        try:
-            self.shape: Shape = np.broadcast_shapes(self.lhs.shape, self.rhs.shape)
-        except ValueError:
-            raise ModelError(
-                f"The sides of `{self}` do not fit ({self.source}): `{self.lhs}` has shape "
-                f"{self.lhs.shape}, `{self.rhs}` has shape {self.rhs.shape}."
-            ) from None
-        for side in (self.lhs, self.rhs):
-            if side.dtype not in ("float64", "int64"):
-                values = "a relation" if side.dtype == "bool" else "complex numbers"
-                raise ModelError(
-                    f"`{self}` ({self.source}) equates {values}: an equation is between real numbers."
-                )
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    def residual(self) -> Expr:
-        """`lhs - rhs` without zero terms, and the side that is not zero where the other one is."""
-        from .zero_terms import without_zero_terms  # works on nodes: it comes after them
-
-        for side, other in ((self.lhs, self.rhs), (self.rhs, self.lhs)):
-            if isinstance(other, Constant) and not other.value.any() and side.shape == self.shape:
-                return without_zero_terms(side if side is self.lhs else -side)
-        return without_zero_terms(self.lhs - self.rhs)
-
-    def __bool__(self) -> bool:
-        raise ModelError(
-            f"The equation `{self}` ({self.source}) is used as a truth value. An equation belongs into "
-            f"the list that `equations` returns; write chains such as a == b == c as two equations, "
-            f"`if` on structure with plain Python numbers, `np.where` for a choice by value, and "
-            f"np.stack([...]) where an np.array([...]) of expressions is equated."
-        )
-
-    def __str__(self) -> str:
-        from .printing import equation_text
-
-        return equation_text(self)
-
-    __repr__ = __str__
 
 
 def leaves_of(*roots: Node) -> list[Leaf]:

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from .expression import Call, Constant, Equation, Expr, Item, Leaf, apply_node, constant
+from .equation import Equation
+from .expression import Call, Constant, Expr, Item, Leaf, apply_node, constant
 from .indexing import Positions, meet_in_a_row, share_elements
 from .nodes import Node, topological
 from .primitives import EACH, JOINT, named

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .calculus import moves_with_time
-from .expression import Bundle, Call, Constant, Equation, Expr, Item, Leaf, index_of
+from .equation import Equation
+from .expression import Bundle, Call, Constant, Expr, Item, Leaf, index_of
 from .indexing import Index
 from .nodes import Node
 from .primitives import DYNAMIC, Primitive, Signature
@@ -41,6 +42,7 @@ INFIX = {
     "greater": (" > ", RELATION),
     "greater_equal": (" >= ", RELATION),
     "not_equal": (" != ", RELATION),
+    "equal": (" == ", RELATION),
     "logical_and": (" & ", RELATION),
     "logical_or": (" | ", RELATION),
 }
@@ -67,9 +69,9 @@ def equation_text(equation: Equation, naming: Naming = symbol_segments, longest:
 
 
 def der_text(name: str, order: int) -> str:
-    """`x`, `der(x)`, `der2(x)`, ..."""
-    if order == 0:
-        return name
+    """`x`, `der(x)`, `der2(x)`, ...; -1 is the value before an event, `pre(x)`."""
+    if order <= 0:
+        return name if order == 0 else f"pre({name})"
     return f"der({name})" if order == 1 else f"der{order}({name})"
 
 
@@ -95,13 +97,15 @@ def _parts(node: Node, precedence: int, naming: Naming) -> list[Part]:
         bare = not text.startswith("-") or precedence in MAY_BEGIN_WITH_A_SIGN
         return [text if bare else f"({text})"]
     if isinstance(node, Leaf):
+        if (written := node.symbol.written) is not None:
+            return ["pre(", (written, 0), ")"] if node.order else [(written, precedence)]
         return [_leaf_text(node, None, naming)]
     if isinstance(node, Item):
         return [(node.args[0], ATOM), f"[{node.place}]"]
     assert isinstance(node, (Call, Bundle))
     if isinstance(node, Call) and (index := index_of(node)) is not None:
         array = node.args[0]
-        if isinstance(array, Leaf):
+        if isinstance(array, Leaf) and array.symbol.written is None:
             return [_leaf_text(array, index, naming)]
         return [(array, ATOM), f"[{index}]"]
     return _call_parts(node.primitive, node.signature, node.args, precedence)

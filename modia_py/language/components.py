@@ -17,7 +17,8 @@ from ..expressions.expression import Leaf
 from ..expressions.symbol_kinds import SymbolKind
 from ..source import user_source
 from .component_arrays import ComponentArray
-from .symbols import Declaration, Symbol
+from .declarations import Declaration
+from .symbols import Symbol
 
 Child = Symbol | Any  # a Symbol, a Component, or a ComponentArray
 

@@ -23,7 +23,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ..errors import ModelError, ModelWarning
-from ..expressions.expression import Equation, Expr, leaf
+from ..expressions.equation import Equation
+from ..expressions.expression import Expr, leaf
 from ..expressions.indexing import Shape, from_array
 from ..expressions.symbol_kinds import SymbolKind
 from ..source import Source

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from ..expressions.expression import Equation, Expr, Leaf, leaves_of
+from ..expressions.equation import Equation
+from ..expressions.expression import Expr, Leaf, leaves_of
 from ..expressions.indexing import Shape
 from ..expressions.printing import Segments, clip_text
 from ..expressions.symbol_kinds import SymbolKind
@@ -22,10 +23,13 @@ from .component_arrays import ComponentArray
 from .components import Component
 from .connection_sets import Ports, connection_equations, zero_flows
 from .connections import Connection
-from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Scope
+from .event_parts import ScopeEvents
+from .event_scope import EventScope
+from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Placed, Scope
 from .model import Connector, Model
 from .splitting import split_equation
 from .symbols import Symbol
+from .when import Assign, Reinit, Terminate, When
 
 
 def elaborate(model: Model) -> FlatModel:
@@ -81,16 +85,28 @@ def elaborate(model: Model) -> FlatModel:
         variables=variables,
         parameters=parameters,
         inputs=of_kind[SymbolKind.INPUT],
+        discretes=of_kind[SymbolKind.DISCRETE],
         equations=tuple(FlatEquation(e, owner) for owner in occurrences for e in owner.scope.equations),
         initial_equations=tuple(
             FlatEquation(e, owner) for owner in occurrences for e in owner.scope.initial_equations
         ),
+        relations=_placed(occurrences, "relations"),
+        samples=_placed(occurrences, "samples"),
+        left_limits=_placed(occurrences, "left_limits"),
+        actions=_placed(occurrences, "actions"),
+        whens=_placed(occurrences, "whens"),
         bindings=make_bindings(parameters, "value", by_symbol),
+        discrete_bindings=make_bindings(of_kind[SymbolKind.DISCRETE], "value", by_symbol),
         init_bindings=make_bindings(variables, "init", by_symbol),
         guess_bindings=make_bindings(variables, "guess", by_symbol),
         by_name={flat.name: flat for flat in symbols},
         by_symbol=by_symbol,
     )
+
+
+def _placed(occurrences: list[Occurrence], part: str) -> tuple[Placed, ...]:
+    """Parts of the events of component classes, wherever these occur."""
+    return tuple(Placed(each, owner) for owner in occurrences for each in getattr(owner.scope.events, part))
 
 
 def _walk(root: Component) -> Iterator[tuple[Segments, Shape, Component]]:
@@ -159,40 +175,62 @@ def _scope(component: Component, is_root: bool) -> Scope:
             )
         return Scope(component, paths, names, leads)
     assert isinstance(component, Model)
-    equations, connections = _statements(component, "equations", paths, leads)
+    equations, connections, whens = _statements(component, "equations", paths, leads)
     equations += connection_equations(component, connections)
     if is_root:  # nothing can be connected to the connectors of the whole model from outside
         for port in Ports(component).all:
             if port.outside:
                 equations += zero_flows(port)
-    initial, misplaced = _statements(component, "initial_equations", paths, leads)
-    if misplaced:
+    initial, *misplaced = _statements(component, "initial_equations", paths, leads)
+    for statement in (*misplaced[0], *misplaced[1]):
+        word = "connections belong" if isinstance(statement, Connection) else "events belong"
+        hint = "" if isinstance(statement, Connection) else " when(initial(), ...) acts at the start."
         raise ModelError(
-            f"{misplaced[0]} ({misplaced[0].source}) stands in {type(component).__name__}."
-            f"initial_equations: connections belong into `equations`."
+            f"{statement} ({statement.source}) stands in {type(component).__name__}."
+            f"initial_equations: {word} into `equations`.{hint}"
         )
-    return Scope(component, paths, names, leads, tuple(equations), tuple(initial))
+    equations, initial, events = _with_events(component, equations, initial, whens)
+    for symbol in events.symbols:
+        paths[id(symbol)], names[id(symbol)], leads[id(symbol)] = [(symbol.name, False)], symbol.name, ()
+    return Scope(component, paths, names, leads, tuple(equations), tuple(initial), events)
+
+
+def _with_events(
+    component: Model, equations: list[Equation], initial: list[Equation], whens: list[When]
+) -> tuple[list[Equation], list[Equation], ScopeEvents]:
+    """Statements without functions of events, and the discrete symbols that stand for these."""
+    scope = EventScope(component)
+    equations = [scope.equation(equation) for equation in equations]
+    initial = [scope.equation(equation) for equation in initial]
+    conditions = [scope.conditions(statement) for statement in whens]
+    for statement, own in zip(whens, conditions, strict=True):
+        scope.act(statement, own)
+    return equations, initial, scope.finished()
 
 
 def _statements(
     component: Model, method: str, paths: dict[int, Segments], leads: dict[int, Shape]
-) -> tuple[list[Equation], list[Connection]]:
+) -> tuple[list[Equation], list[Connection], list[When]]:
     where = f"{type(component).__name__}.{method}"
     returned = getattr(component, method)()
     if returned is None:
         raise ModelError(f"{where} returned nothing. End it with `return [...]`, a list of equations.")
     equations: list[Equation] = []
     connections: list[Connection] = []
+    whens: list[When] = []
     for place, statement in enumerate(_flatten(returned), start=1):
         if isinstance(statement, Connection):
             connections.append(statement)
         elif isinstance(statement, Equation):
-            _check_scope(statement, component, paths, leads)
+            _check_scope(statement, (statement.lhs, statement.rhs), component, paths, leads)
             if statement.size:  # x[1:] of one element is empty, and so is its equation
                 equations += split_equation(statement)
+        elif isinstance(statement, When):
+            _check_scope(statement, statement.expressions(), component, paths, leads)
+            whens.append(statement)
         else:
             raise ModelError(_not_an_equation(statement, place, where))
-    return equations, connections
+    return equations, connections, whens
 
 
 def _flatten(statements: Any) -> Iterator[Any]:
@@ -217,20 +255,29 @@ def _not_an_equation(statement: Any, place: int, where: str) -> str:
         )
     if isinstance(statement, Expr):
         return f"{item} is the expression `{clip_text(statement)}`, not an equation: write ... == 0."
+    if isinstance(statement, (Assign, Reinit, Terminate)):
+        return (
+            f"{item} is {statement} ({statement.source}), an action: it belongs into a `when`, "
+            f"when(condition, {statement}), which says at which instants it is taken."
+        )
     if statement is None:
         return f"{item} is None: a method in the list has no `return`, perhaps."
     return f"{item} is {statement!r}, neither an equation (lhs == rhs) nor a connection."
 
 
 def _check_scope(
-    equation: Equation, component: Model, paths: dict[int, Segments], leads: dict[int, Shape]
+    statement: Equation | When,
+    expressions: tuple[Expr, ...],
+    component: Model,
+    paths: dict[int, Segments],
+    leads: dict[int, Shape],
 ) -> None:
-    for node in leaves_of(equation.lhs, equation.rhs):
+    for node in leaves_of(*expressions):
         symbol = node.symbol
         if symbol.kind is SymbolKind.TIME or (id(symbol) in paths and leads[id(symbol)] == node.lead):
             continue
         raise ModelError(
-            f"`{node}` is used outside its model: in `{clip_text(equation)}` ({equation.source}) of "
+            f"`{node}` is used outside its model: in `{clip_text(statement)}` ({statement.source}) of "
             f"{type(component).__name__}, but it belongs to {symbol.component!r}, which is not one of the "
             f"components of {type(component).__name__}. Declare a variable here and equate it, or connect "
             f"it, where both are known."
@@ -243,11 +290,12 @@ def _check_scope(
 def _place_symbols(occurrences: list[Occurrence], scopes: list[Scope]) -> list[FlatSymbol]:
     """Flat symbols in the order of the model; offsets in the order of scopes, copy after copy."""
     users: dict[int, list[int]] = {id(scope): [] for scope in scopes}
-    own: list[list[tuple[str, Symbol]]] = []
+    own: list[list[tuple[str, Any]]] = []  # declared symbols, then hidden ones
     for place, occurrence in enumerate(occurrences):
         users[id(occurrence.scope)].append(place)
         children = occurrence.component._children()
         own.append([(name, child) for name, child in children if isinstance(child, Symbol)])
+        own[-1] += [(symbol.name, symbol) for symbol in occurrence.scope.events.symbols]
     placed: dict[tuple[int, int], FlatSymbol] = {}
     used = dict.fromkeys(SymbolKind, 0)
     group = 0

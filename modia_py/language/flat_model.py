@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..expressions.expression import Equation, Expr, Leaf
+from ..expressions.equation import Equation
+from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape, affine_array, c_strides
-from ..expressions.printing import Segments, equation_text
-from ..expressions.symbol_kinds import SymbolKind
-from .symbols import Symbol
+from ..expressions.printing import Segments, equation_text, expression_text
+from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
+from .event_parts import ScopeEvents
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class FlatSymbol:
     name: str
     lead: Shape  # lengths of the component arrays around it
     offset: int  # of its first element, among all symbols of its kind
-    symbol: Symbol
+    symbol: Any  # a Symbol, or a HiddenSymbol
     group: int  # the same for the same symbol of equal components
 
     @property
@@ -72,6 +73,7 @@ class Scope:
     lead: dict[int, Shape]
     equations: tuple[Equation, ...] = ()
     initial_equations: tuple[Equation, ...] = ()
+    events: ScopeEvents = ScopeEvents()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,12 @@ class Occurrence:
     @functools.cached_property
     def name(self) -> str:
         return ".".join(name for name, _ in self.path)
+
+    def naming(self, leaf: Leaf) -> Segments:
+        """The name of a leaf of the scope's statements, for their text."""
+        if leaf.kind is SymbolKind.TIME:
+            return leaf.symbol.segments()
+        return [(name, False) for name, _ in self.path] + self.scope.paths[id(leaf.symbol)]
 
     def full_name(self, leaf: Leaf) -> str:
         """The name, in the whole model, of a leaf of the scope's equations."""
@@ -113,13 +121,18 @@ class FlatEquation:
         return math.prod(self.shape)
 
     def naming(self, leaf: Leaf) -> Segments:
-        if leaf.kind is SymbolKind.TIME:
-            return leaf.symbol.segments()
-        outer = [(name, False) for name, _ in self.owner.path]
-        return outer + self.owner.scope.paths[id(leaf.symbol)]
+        return self.owner.naming(leaf)
 
     def __str__(self) -> str:
         return equation_text(self.equation, self.naming)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A part of the events of a component class where it occurs: once for each copy of the component."""
+
+    part: Any  # a Relation, a Sample, a LeftLimit, an Action, or a When
+    owner: Occurrence
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +157,16 @@ class FlatModel:
         The class of the model.
     variables, parameters, inputs : tuple of FlatSymbol
         What is declared, in the order of the vectors that hold their values.
+    discretes : tuple of FlatSymbol
+        What is constant between events: declared discrete variables, and hidden ones for relations,
+        conditions and the like (`symbol.role` says which).
     equations, initial_equations : tuple of FlatEquation
         Array equations with the component they are written in. Connections have become equations.
-    bindings, init_bindings, guess_bindings : tuple of Binding
+    relations, samples, left_limits, actions : tuple of Placed
+        What decides on the hidden discrete variables, and what a `when` does: see `event_parts`.
+    whens : tuple of Placed
+        The `when` statements as they were written.
+    bindings, discrete_bindings, init_bindings, guess_bindings : tuple of Binding
         Values of parameters, and start values, that are expressions of parameters.
     by_name : dict of str to FlatSymbol
         All symbols by dotted name.
@@ -166,9 +186,16 @@ class FlatModel:
     variables: tuple[FlatSymbol, ...]
     parameters: tuple[FlatSymbol, ...]
     inputs: tuple[FlatSymbol, ...]
+    discretes: tuple[FlatSymbol, ...]
     equations: tuple[FlatEquation, ...]
     initial_equations: tuple[FlatEquation, ...]
+    relations: tuple[Placed, ...]
+    samples: tuple[Placed, ...]
+    left_limits: tuple[Placed, ...]
+    actions: tuple[Placed, ...]
+    whens: tuple[Placed, ...]
     bindings: tuple[Binding, ...]
+    discrete_bindings: tuple[Binding, ...]
     init_bindings: tuple[Binding, ...]
     guess_bindings: tuple[Binding, ...]
     by_name: dict[str, FlatSymbol] = field(repr=False)
@@ -178,6 +205,33 @@ class FlatModel:
     def unknowns(self) -> int:
         """Number of scalar unknowns."""
         return sum(variable.size for variable in self.variables)
+
+    @functools.cached_property
+    def parameter_size(self) -> int:
+        """Number of scalar parameters."""
+        return sum(parameter.size for parameter in self.parameters)
+
+    @functools.cached_property
+    def discrete_size(self) -> int:
+        """Number of scalar discrete variables, hidden ones included."""
+        return sum(discrete.size for discrete in self.discretes)
+
+    @property
+    def data_size(self) -> int:
+        """Length of the vector p: parameters, discrete variables, their values before the event."""
+        return self.parameter_size + 2 * self.discrete_size
+
+    @property
+    def declared_discretes(self) -> tuple[FlatSymbol, ...]:
+        """Discrete variables of the user."""
+        return tuple(d for d in self.discretes if d.symbol.role is DiscreteRole.DECLARED)
+
+    def shift_in_p(self, kind: SymbolKind | None, order: int) -> int:
+        """Where parameters, discrete variables or (order -1) those before the event begin in the vector p."""
+        if kind is SymbolKind.PARAMETER:
+            return 0
+        assert kind is SymbolKind.DISCRETE, f"a {kind} is not in p"
+        return self.parameter_size + (self.discrete_size if order < 0 else 0)
 
     @property
     def size(self) -> int:
@@ -216,12 +270,17 @@ def flat_text(flat: FlatModel) -> str:
         f"{flat.name}: {flat.unknowns} unknowns in {len(flat.variables)} variables, {flat.size} "
         f"equations in {len(flat.equations)} array equations, {len(flat.parameters)} parameters"
     ]
-    bound = {binding.target.name: binding for binding in flat.bindings}
+    bound = {binding.target.name: binding for binding in (*flat.bindings, *flat.discrete_bindings)}
     lines += _section("variables", [_variable_row(variable) for variable in flat.variables])
     lines += _section("parameters", [_parameter_row(p, bound.get(p.name)) for p in flat.parameters])
+    lines += _section(
+        "discrete variables", [_parameter_row(d, bound.get(d.name)) for d in flat.declared_discretes]
+    )
     lines += _section("inputs", [(str(entry), "", entry.symbol.doc or "") for entry in flat.inputs])
     lines += _section("equations", [_equation_row(equation) for equation in flat.equations])
     lines += _section("initial equations", [_equation_row(e) for e in flat.initial_equations])
+    lines += _section("relations that make events", [_relation_row(entry) for entry in flat.relations])
+    lines += _section("events", [_when_row(entry) for entry in flat.whens])
     return "\n".join(lines)
 
 
@@ -268,5 +327,18 @@ def _parameter_row(parameter: FlatSymbol, binding: Binding | None) -> Row:
 
 
 def _equation_row(equation: FlatEquation) -> Row:
-    copies = f"for each of {equation.owner.copies} {equation.owner.name}" if equation.owner.lead else ""
-    return str(equation), copies, str(equation.equation.source)
+    return str(equation), _copies(equation.owner), str(equation.equation.source)
+
+
+def _relation_row(entry: Placed) -> Row:
+    relation = entry.part
+    text = expression_text(relation.symbol.written, entry.owner.naming)
+    return text, _copies(entry.owner), f"{relation.source}: {relation.kind.value}"
+
+
+def _when_row(entry: Placed) -> Row:
+    return entry.part.text(entry.owner.naming), _copies(entry.owner), str(entry.part.source)
+
+
+def _copies(owner: Occurrence) -> str:
+    return f"for each of {owner.copies} {owner.name}" if owner.lead else ""

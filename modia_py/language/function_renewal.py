@@ -12,10 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ModelError
-from ..expressions.expression import Bundle, Call, Equation, Expr, apply_node, rebuild
+from ..expressions.equation import Equation
+from ..expressions.expression import Bundle, Call, Expr, apply_node, rebuild
 from ..expressions.nodes import Node, topological
 from ..expressions.primitives import Primitive, renewed
-from .flat_model import Binding, FlatEquation, FlatModel
+from .flat_model import Binding, FlatEquation, FlatModel, Placed
 
 
 def functions_of(flat: FlatModel) -> tuple[Primitive, ...]:
@@ -53,6 +54,15 @@ def with_current_functions(flat: FlatModel, functions: tuple[Primitive, ...]) ->
             equations[id(old)] = old if same else Equation(lhs, rhs, old.source)
         return replace(entry, equation=equations[id(old)])
 
+    parts: dict[int, Any] = {}
+
+    def of_part(entry: Placed) -> Placed:
+        old = entry.part
+        if id(old) not in parts:
+            new = [table[id(expr)] for expr in old.expressions()]
+            parts[id(old)] = old.with_expressions(new)
+        return replace(entry, part=parts[id(old)])
+
     def of_binding(binding: Binding) -> Binding:
         value = table[id(binding.value)]
         assert isinstance(value, Expr)
@@ -62,7 +72,12 @@ def with_current_functions(flat: FlatModel, functions: tuple[Primitive, ...]) ->
         flat,
         equations=tuple(map(of_equation, flat.equations)),
         initial_equations=tuple(map(of_equation, flat.initial_equations)),
+        relations=tuple(map(of_part, flat.relations)),
+        samples=tuple(map(of_part, flat.samples)),
+        left_limits=tuple(map(of_part, flat.left_limits)),
+        actions=tuple(map(of_part, flat.actions)),
         bindings=tuple(map(of_binding, flat.bindings)),
+        discrete_bindings=tuple(map(of_binding, flat.discrete_bindings)),
         init_bindings=tuple(map(of_binding, flat.init_bindings)),
         guess_bindings=tuple(map(of_binding, flat.guess_bindings)),
     )
@@ -91,5 +106,11 @@ def _results(node: Any) -> Any:
 def _roots(flat: FlatModel) -> list[Node]:
     equations: Iterable[FlatEquation] = (*flat.equations, *flat.initial_equations)
     unique = {id(entry.equation): entry.equation for entry in equations}.values()
-    bindings = (*flat.bindings, *flat.init_bindings, *flat.guess_bindings)
-    return [*(side for e in unique for side in (e.lhs, e.rhs)), *(b.value for b in bindings)]
+    bindings = (*flat.bindings, *flat.discrete_bindings, *flat.init_bindings, *flat.guess_bindings)
+    placed = (*flat.relations, *flat.samples, *flat.left_limits, *flat.actions)
+    parts = {id(entry.part): entry.part for entry in placed}.values()
+    return [
+        *(side for e in unique for side in (e.lhs, e.rhs)),
+        *(b.value for b in bindings),
+        *(expr for part in parts for expr in part.expressions()),
+    ]

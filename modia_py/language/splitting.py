@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..expressions.expression import Call, Equation, Expr
+from ..expressions.equation import Equation
+from ..expressions.expression import Call, Expr
 from ..expressions.primitives import named
 
 MOST_PARTS = 16  # more parts are a table, and stay one equation

@@ -1,12 +1,11 @@
-"""Declarations, as a user types them in a class body, and the symbols they become in an instance.
+"""Symbols: what a declaration becomes in one component of one model.
 
-A declaration belongs to a class: it says what kind of thing a name is. A symbol belongs to one
-component of one model: it is what the leaves of expressions refer to, and carries the values.
+Leaves of expressions refer to a symbol by its identity; it carries the values.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import jax
 import numpy as np
@@ -15,231 +14,18 @@ from ..errors import ModelError
 from ..expressions.array_interface import ArrayInterface
 from ..expressions.expression import Expr, Leaf, leaf, leaves_of
 from ..expressions.indexing import Shape
-from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..source import Source, user_source
 
-
-def as_shape(shape: Any) -> Shape:
-    """A shape from an integer or a sequence of integers."""
-    lengths = shape if isinstance(shape, (tuple, list)) else (shape,)
-    for length in lengths:
-        is_integer = isinstance(length, (int, np.integer)) and not isinstance(length, bool)
-        if not is_integer or length < 1:
-            raise ModelError(
-                f"{shape!r} is not a shape ({user_source()}): give positive integers, such as 3 or "
-                f"(2, 3). The start value of a variable is its `init`: Var(init=...)."
-            )
-    return tuple(int(length) for length in lengths)
-
-
-class Declaration(ArrayInterface):
-    """What a name in a class body stands for. Only `self.name` is an expression."""
-
-    kind: ClassVar[SymbolKind]
-
-    def __init__(self, shape: Any, unit: str | None, doc: str | None):
-        self.name = "?"
-        self.owner = "?"
-        self.shape = as_shape(shape)
-        self.unit = _text(unit, "unit")
-        self.doc = _text(doc, "doc")
-        self.source: Source = user_source()
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name, self.owner = name, owner.__name__
-
-    if TYPE_CHECKING:  # in an instance, the name is an expression
-
-        def __get__(self, instance: Any, owner: type) -> Any: ...
-
-    def symbol(self, name: str, component: Any) -> Symbol:
-        """Make the symbol of this declaration in one component; called when an instance is made.
-
-        Parameters
-        ----------
-        name, component
-            The name of the attribute, and the instance it belongs to.
-
-        Returns
-        -------
-        Symbol
-            What the leaves of expressions refer to.
-        """
-        return Symbol(self, name, component)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name})"
-
-    def _outside(self, *_: Any) -> Any:
-        name = self.name if self.owner == "?" else f"{self.owner}.{self.name}"
-        raise ModelError(
-            f"`{name}` is a {type(self).__name__} declaration, used outside its model ({user_source()}). "
-            f"Write self.{self.name if self.name != '?' else 'name'} inside `equations` or `__init__`."
-        )
-
-    _apply = _apply_numpy = _refuse = _outside  # type: ignore[assignment]
-
-
-class Var(Declaration):
-    """An unknown of the model.
-
-    Declared in a class body, or in `__init__`; in an instance, its name is an expression.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        () for a scalar, 3 for a vector, (2, 3) for a matrix.
-    init : number, array or expression of parameters, optional
-        The value at the start, fixed: one for all elements, or of the shape of the variable.
-    guess : number, array or expression of parameters, optional
-        Only where to look for the value at the start; 0 if nothing is given.
-    nominal : number or array, optional
-        Its usual size, positive, for all elements or each. Errors are measured against it where the
-        variable itself is near zero: its default absolute tolerance is `rtol` / 1000 times this. 1 if not
-        given.
-    unit, doc : str, optional
-        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
-
-    Raises
-    ------
-    ModelError
-        If a shape, a value or a text is wrong; values are checked when an instance is made.
-
-    Examples
-    --------
-    >>> from modia_py import Model, Var, der
-    >>> class Fall(Model):
-    ...     r = Var(3, init=[0.0, 10.0, 0.0], unit="m", doc="position")
-    ...     def equations(self):
-    ...         return [der(der(self.r)) == [0.0, -9.81, 0.0]]
-    >>> Fall().r.shape
-    (3,)
-    """
-
-    kind = SymbolKind.VARIABLE
-    is_flow = False
-
-    def __init__(
-        self,
-        shape: Any = (),
-        *,
-        init: Any = None,
-        guess: Any = None,
-        nominal: Any = None,
-        unit: str | None = None,
-        doc: str | None = None,
-    ):
-        super().__init__(shape, unit, doc)
-        self.init, self.guess, self.nominal = init, guess, nominal
-
-
-class Flow(Var):
-    """A variable of a connector that sums to zero in a connection.
-
-    It counts positive into the component. A flow of a connector that is not connected is zero.
-
-    Parameters
-    ----------
-    shape, init, guess, nominal, unit, doc
-        As for `Var`.
-
-    Raises
-    ------
-    ModelError
-        If it is declared in a model instead of a connector, or if a value is wrong.
-
-    Examples
-    --------
-    >>> from modia_py import Connector, Flow, Var
-    >>> class Flange(Connector):
-    ...     phi = Var(unit="rad")
-    ...     tau = Flow(unit="N.m")
-    >>> Flange().tau
-    tau
-    """
-
-    is_flow = True
-
-
-class Par(Declaration):
-    """Data of the model: changing it never compiles anything again.
-
-    Parameters
-    ----------
-    value : number, array or expression of parameters
-        Its value, which also gives its shape. An expression of other parameters (`Par(2 * self.R)` in
-        `__init__`) follows them.
-    nonzero : bool
-        A promise that no element is ever zero, so that equations may be divided by it (a mass, a
-        capacitance). The promise is checked.
-    unit, doc : str, optional
-        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
-
-    Raises
-    ------
-    ModelError
-        If the value is not real, is NaN, or is zero against the promise.
-
-    Examples
-    --------
-    >>> from modia_py import Model, Par
-    >>> class Body(Model):
-    ...     m = Par(2.0, nonzero=True, unit="kg")
-    ...     n = Par([0.6, 0.8, 0.0], doc="direction")
-    >>> Body(m=3.0).n.shape
-    (3,)
-    """
-
-    kind = SymbolKind.PARAMETER
-
-    def __init__(
-        self, value: Any, *, nonzero: bool = False, unit: str | None = None, doc: str | None = None
-    ):
-        if isinstance(value, Expr):
-            super().__init__(value.shape, unit, doc)
-            self.value: Any = value
-        else:
-            array = _real_array(value, "The value of a parameter", user_source())
-            super().__init__(array.shape, unit, doc)
-            self.value = array
-        self.nonzero = bool(nonzero)
-
-
-class Input(Declaration):
-    """A known function of time, given with the simulation.
-
-    Parameters
-    ----------
-    shape : int or tuple of int
-        () for a scalar, 3 for a vector, (2, 3) for a matrix.
-    unit, doc : str, optional
-        Its unit, such as "m/s2", and what it is in a few words: for reports, plots and files.
-
-    Raises
-    ------
-    ModelError
-        If the shape or a text is wrong.
-
-    Examples
-    --------
-    >>> from modia_py import Input, Model, Var, der, elaborate
-    >>> class Lag(Model):
-    ...     u = Input(unit="V")
-    ...     x = Var(init=0.0)
-    ...     def equations(self):
-    ...         return [der(self.x) == self.u - self.x]
-    >>> [str(entry) for entry in elaborate(Lag()).inputs]  # simulate(Lag(), 1.0, inputs={"u": np.sin})
-    ['u V']
-    """
-
-    kind = SymbolKind.INPUT
-
-    def __init__(self, shape: Any = (), *, unit: str | None = None, doc: str | None = None):
-        super().__init__(shape, unit, doc)
+if TYPE_CHECKING:  # declarations make symbols: they come after them
+    from .declarations import Declaration
 
 
 class Symbol:
     """A declared name in one component; leaves of expressions refer to it by identity."""
+
+    written: Expr | None = None
+    """What a leaf of it prints as, where it has no name."""
 
     def __init__(self, declaration: Declaration, name: str, component: Any):
         self.declaration = declaration
@@ -255,12 +41,15 @@ class Symbol:
         self.init: Any = None
         self.guess: Any = None
         self.nominal: np.ndarray | None = None
-        if isinstance(declaration, Par):
-            self.set_value(declaration.value)
-        elif isinstance(declaration, Var):
-            self.init = self._start_value(declaration.init, "init", ())
-            self.guess = self._start_value(declaration.guess, "guess", ())
-            self.set_nominal(declaration.nominal, ())
+        self.role = DiscreteRole.DECLARED if self.kind is SymbolKind.DISCRETE else None
+        self.dtype = getattr(declaration, "dtype", "float64")
+        given: Any = declaration
+        if self.kind in (SymbolKind.PARAMETER, SymbolKind.DISCRETE):
+            self.set_value(given.value)
+        elif self.kind is SymbolKind.VARIABLE:
+            self.init = self._start_value(given.init, "init", ())
+            self.guess = self._start_value(given.guess, "guess", ())
+            self.set_nominal(given.nominal, ())
 
     def segments(self) -> list[tuple[str, bool]]:
         """The path from the root of the model, and which parts of it are component arrays."""
@@ -275,9 +64,9 @@ class Symbol:
         return leaf(self)
 
     def change(self, value: Any, lead: Shape) -> None:
-        """Override the value of a parameter or the start value of a variable."""
+        """Override the value of a parameter, or the start value of a variable or a discrete variable."""
         match self.kind:
-            case SymbolKind.PARAMETER:
+            case SymbolKind.PARAMETER | SymbolKind.DISCRETE:
                 self.set_value(value, lead)
             case SymbolKind.VARIABLE:
                 self.init = self._start_value(value, "init", lead)
@@ -309,7 +98,7 @@ class Symbol:
         self.nominal = value
 
     def set_value(self, value: Any, lead: Shape = ()) -> None:
-        """Set a parameter, for all copies or, with leading axes, for each copy."""
+        """Set a parameter or the start of a discrete variable, for all copies or, with leading axes, for each."""
         self.value = self.checked_value(value, lead)
 
     def checked_value(self, value: Any, lead: Shape, name: str | None = None) -> Any:
@@ -318,9 +107,11 @@ class Symbol:
         if isinstance(value, Expr):
             self._check_parametric(value, "value", where)
         elif not isinstance(value, jax.core.Tracer):
-            value = _real_array(value, f"The value of {name}", where)
+            value = real_array(value, f"The value of {name}", where)
             if np.isnan(value).any():
-                raise ModelError(f"Parameter {name} is NaN ({where}).")
+                word = "Parameter" if self.kind is SymbolKind.PARAMETER else "The start value of"
+                raise ModelError(f"{word} {name} is NaN ({where}).")
+            self._check_dtype(value, name, where)
             if self.nonzero and not np.all(value):
                 raise ModelError(
                     f"Parameter {name} is zero ({where}), but it is declared nonzero: equations may be "
@@ -329,6 +120,12 @@ class Symbol:
         self._check_shape(value.shape, lead, f"value of {name}", where)
         return value
 
+    def _check_dtype(self, value: np.ndarray, name: str, where: Source) -> None:
+        if self.dtype == "int64" and not np.array_equal(value, np.rint(value)):
+            raise ModelError(f"{name} is an integer ({where}), and cannot be {value.tolist()}.")
+        if self.dtype == "bool" and not np.isin(value, (0.0, 1.0)).all():
+            raise ModelError(f"{name} is True or False ({where}), and cannot be {value.tolist()}.")
+
     def _start_value(self, value: Any, word: str, lead: Shape) -> Any:
         if value is None:
             return None
@@ -336,7 +133,7 @@ class Symbol:
         if isinstance(value, Expr):
             self._check_parametric(value, word, where)
         else:
-            value = _real_array(value, f"The {word} of {self}", where)
+            value = real_array(value, f"The {word} of {self}", where)
             if not np.isfinite(value).all():
                 raise ModelError(f"The {word} of {self} is not finite ({where}).")
         if value.shape != ():  # one number serves all elements of a vector
@@ -369,6 +166,7 @@ class _Time:
 
     kind = SymbolKind.TIME
     name, shape, unit, doc = "time", (), "s", "the time"
+    written: Expr | None = None
 
     def segments(self) -> list[tuple[str, bool]]:
         return [("time", False)]
@@ -377,7 +175,7 @@ class _Time:
 time = leaf(_Time())
 
 
-def _real_array(value: Any, name: str, where: Source) -> np.ndarray:
+def real_array(value: Any, name: str, where: Source) -> np.ndarray:
     if isinstance(value, ArrayInterface):
         return value._apply("add", value, 0)  # a declaration says what is wrong with it
     try:
@@ -388,9 +186,3 @@ def _real_array(value: Any, name: str, where: Source) -> np.ndarray:
         raise ModelError(f"{name} must be real numbers, not {value!r} ({where}).") from None
     array.setflags(write=False)
     return array
-
-
-def _text(value: Any, word: str) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise ModelError(f"{word} must be text, not {value!r} ({user_source()}).")
-    return value

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..arrays.segments import Access, Segments, find_segments
 from ..arrays.structure import Integers
-from ..expressions.expression import Call, Constant, Equation, Leaf
+from ..expressions.equation import Equation
+from ..expressions.expression import Call, Constant, Leaf
 from ..expressions.indexing import Positions, Shape, c_strides
 from ..expressions.linear_terms import CoefficientKind, Dependence, LinearTerm, linear_terms
 from ..expressions.nodes import topological

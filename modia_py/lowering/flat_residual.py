@@ -182,7 +182,7 @@ def flat_residual(flat: FlatModel) -> FlatResidual:
 
     def vectors(t: Any, v: Any, vdot: Any, p: Any, u: Any) -> dict[str, Any]:
         given = {"v": v, "vdot": vdot, "p": p, "u": u}
-        sizes = {"v": unknowns.size, "vdot": unknowns.size, "p": parameter_count, "u": inputs.size}
+        sizes = {"v": unknowns.size, "vdot": unknowns.size, "p": flat.data_size, "u": inputs.size}
         for name, size in sizes.items():
             if np.shape(given[name]) != (size,):
                 raise ModelError(
@@ -190,8 +190,6 @@ def flat_residual(flat: FlatModel) -> FlatResidual:
                 )
         arrays = {n: v if isinstance(v, GraphArray) else jnp.asarray(v) for n, v in given.items()}
         return {"time": t, **arrays}
-
-    parameter_count = sum(parameter.size for parameter in flat.parameters)
 
     def residual(t: Any, v: Any, vdot: Any, p: Any, u: Any = ()) -> Any:
         """lhs - rhs of all equations."""
@@ -271,8 +269,8 @@ def _locator(
                 return Location("v", symbol.offset, strides)
             case SymbolKind.VARIABLE:
                 return Location("vdot", companions[symbol.name][leaf.order - 1], strides)
-            case SymbolKind.PARAMETER:
-                return Location("p", symbol.offset, strides)
+            case SymbolKind.PARAMETER | SymbolKind.DISCRETE:
+                return Location("p", symbol.offset + flat.shift_in_p(symbol.kind, leaf.order), strides)
             case SymbolKind.INPUT:
                 return Location("u", inputs[symbol.name][leaf.order], strides)
             case SymbolKind.TIME:

@@ -168,8 +168,8 @@ class NodeEquations:
                 return gather_constants([(pick, len(copies)) for _, pick, copies in picks])
             case SymbolKind.TIME:
                 return GATHERED_TIME
-            case SymbolKind.PARAMETER:
-                positions = self._positions(picks)
+            case SymbolKind.PARAMETER | SymbolKind.DISCRETE:
+                positions = self._positions(picks) + self.model.flat.shift_in_p(placeholder.kind, order)
                 return Gathered("p", positions.shape, _runs(positions))
             case SymbolKind.INPUT:
                 self.input_order = max(self.input_order, order)

@@ -13,32 +13,34 @@ import numpy as np
 from ..errors import ModelError, did_you_mean
 from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import Binding, FlatModel, FlatSymbol
 from ..source import user_source
 from .batches import Batch, Location, Use, make_batches
 
 
 class ParameterValues:
-    """The parameters of a flat model as one vector."""
+    """The data of a flat model as one vector: parameters, discrete variables, the same before the event.
+
+    Discrete variables have their declared values, hidden ones are zero.
+    """
 
     def __init__(self, flat: FlatModel):
         self.flat = flat
-        self.known = {parameter.name: parameter for parameter in flat.parameters}
-        self.size = sum(parameter.size for parameter in flat.parameters)
+        self.known = {symbol.name: symbol for symbol in (*flat.parameters, *flat.declared_discretes)}
         self.computed = _BoundValues(flat, flat.bindings)
+        self.computed_discretes = _BoundValues(flat, flat.discrete_bindings)
         self.starts = {
             "init": _BoundValues(flat, flat.init_bindings),
             "guess": _BoundValues(flat, flat.guess_bindings),
         }
-        self.declared = np.zeros(self.size)
-        for parameter in flat.parameters:
-            if not isinstance(parameter.symbol.value, Expr):
-                self._write(self.declared, parameter, parameter.symbol.value)
+        self.declared = np.zeros(flat.data_size)
+        for symbol in self.known.values():
+            if not isinstance(symbol.symbol.value, Expr):
+                self._write(self.declared, symbol, symbol.symbol.value)
 
-    @staticmethod
-    def _write(vector: np.ndarray, parameter: FlatSymbol, value: np.ndarray) -> None:
-        rows = slice(parameter.offset, parameter.offset + parameter.size)
-        vector[rows] = np.broadcast_to(value, parameter.shape).ravel()
+    def _write(self, vector: np.ndarray, symbol: FlatSymbol, value: np.ndarray) -> None:
+        vector[_rows(self.flat, symbol)] = np.broadcast_to(value, symbol.shape).ravel()
 
     def vector(self, given: dict[str, Any]) -> Any:
         """Declared values, then given ones, then those computed from others and not given."""
@@ -56,19 +58,28 @@ class ParameterValues:
                 self._write(plain, parameter, checked)
             if not isinstance(checked, np.ndarray) or isinstance(parameter.symbol.value, Expr):
                 traced.append((parameter, checked))
-        vector = put_all(jax.device_put(plain), traced)
-        for level in self.computed.levels:
-            vector = put_all(level.follow(vector), traced)  # what is given does not follow
+        vector = self._put_all(jax.device_put(plain), traced)
+        for level in (*self.computed.levels, *self.computed_discretes.levels):
+            vector = self._put_all(level.follow(vector), traced)  # what is given does not follow
+        if self.flat.discretes:
+            now, before = (self.flat.shift_in_p(SymbolKind.DISCRETE, order) for order in (0, -1))
+            vector = vector.at[before:].set(vector[now:before])
         if not isinstance(vector, jax.core.Tracer):
             self._check_computed(np.asarray(vector), given)
         return vector
 
     def _check_computed(self, vector: np.ndarray, given: dict[str, Any]) -> None:
-        for binding in self.flat.bindings:
+        for binding in (*self.flat.bindings, *self.flat.discrete_bindings):
             target = binding.target
             if target.name not in given:
-                value = vector[target.offset : target.offset + target.size].reshape(target.shape)
+                value = vector[_rows(self.flat, target)].reshape(target.shape)
                 target.symbol.checked_value(value, target.lead, f"{target.name} = {binding.value}")
+
+    def _put_all(self, vector: Any, entries: list[tuple[FlatSymbol, Any]]) -> Any:
+        for symbol, value in entries:
+            rows = _rows(self.flat, symbol)
+            vector = vector.at[rows].set(jnp.broadcast_to(value, symbol.shape).reshape(-1))
+        return vector
 
     def start(self, p: Any, word: str) -> dict[str, Any]:
         """`init` or `guess` values by variable name."""
@@ -82,11 +93,10 @@ class ParameterValues:
         return values
 
 
-def put_all(vector: Any, entries: list[tuple[FlatSymbol, Any]]) -> Any:
-    for symbol, value in entries:
-        rows = slice(symbol.offset, symbol.offset + symbol.size)
-        vector = vector.at[rows].set(jnp.broadcast_to(value, symbol.shape).reshape(-1))
-    return vector
+def _rows(flat: FlatModel, symbol: FlatSymbol) -> slice:
+    """The elements of a parameter or a discrete variable in the vector."""
+    first = flat.shift_in_p(symbol.kind, 0) + symbol.offset
+    return slice(first, first + symbol.size)
 
 
 class _BoundValues:
@@ -101,6 +111,7 @@ class _Level:
     """Bindings that do not depend on each other, in batches."""
 
     def __init__(self, flat: FlatModel, bindings: list[Binding]):
+        self.flat = flat
         self.batches: list[tuple[Batch, list[Binding], Shape]] = []
         by_shape: dict[Shape, list[Binding]] = {}
         for binding in bindings:
@@ -112,7 +123,8 @@ class _Level:
     def follow(self, p: Any) -> Any:
         """The parameter vector with the bound parameters of this level set."""
         for batch, served, own in self.batches:
-            places = np.concatenate([b.target.offset + np.arange(b.target.size) for b in served])
+            rows = [_rows(self.flat, binding.target) for binding in served]
+            places = np.concatenate([np.arange(own_rows.start, own_rows.stop) for own_rows in rows])
             p = p.at[places].set(_spread(batch, own, p).reshape(-1))
         return p
 

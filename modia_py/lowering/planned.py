@@ -54,8 +54,7 @@ def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Funct
     if rows > FEW_ROWS and (rows > MOST_ROWS or rows > ROWS_OF_A_KIND * kinds):
         return replace(functions, why_not_planned=f"{rows} rows of {kinds} kinds are long vectors")
     inputs = functions.input_size * (functions.input_order + 1)
-    parameters = sum(parameter.size for parameter in model.flat.parameters)
-    sizes = (1, functions.size, functions.size, parameters, inputs)
+    sizes = (1, functions.size, functions.size, model.flat.data_size, inputs)
     try:
         plans = Plans(
             planned(lambda t, x, xdot, p, u: functions.residual(t[0], x, xdot, p, u), sizes),

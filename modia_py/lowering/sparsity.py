@@ -19,7 +19,7 @@ from ..arrays.index1 import Slot
 from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
-from ..expressions.expression import Equation
+from ..expressions.equation import Equation
 from ..expressions.linear_terms import CoefficientKind, Dependence, LinearTerm, linear_terms
 from .index1_functions import Index1Functions
 from .model_structure import ModelStructure

@@ -84,8 +84,7 @@ class WrittenEquations:
         return self.equations.residual(t, v, vdot, p, u)[: self.rows]
 
     def _planned(self) -> PlannedFunction | MixedFunction | None:
-        parameters = sum(parameter.size for parameter in self.flat.parameters)
-        sizes = (1, self.size, self.size, parameters, self.equations.inputs.size)
+        sizes = (1, self.size, self.size, self.flat.data_size, self.equations.inputs.size)
         try:
             return planned(lambda t, v, vdot, p, u: self._written(t[0], v, vdot, p, u), sizes)
         except CannotPlan:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..expressions.expression import Constant, Equation, Leaf
+from ..expressions.equation import Equation
+from ..expressions.expression import Constant, Leaf
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Template, make_template
+from ..language.event_parts import Action, Relation
 from ..language.flat_model import FlatModel, Scope
 
 
@@ -29,20 +31,43 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
             written[id(equation), id(scope)] = known
         return known
 
+    def of_part(part: Any, scope: Scope) -> tuple:
+        known = written.get((id(part), id(scope)))
+        if known is None:
+            templates = [make_template(expr) for expr in part.expressions()]
+            alive.extend(templates)
+            known = (*_part_key(part, scope), *(_template_key(template, scope) for template in templates))
+            written[id(part), id(scope)] = known
+        return known
+
     variables = tuple(
         (v.name, v.shape, v.lead, v.symbol.init is None, v.symbol.guess is None) for v in flat.variables
     )
     parameters = tuple((p.name, p.shape, p.symbol.nonzero) for p in flat.parameters)
     inputs = tuple((entry.name, entry.shape) for entry in flat.inputs)
+    discretes = tuple((d.name, d.shape, d.lead, d.symbol.role) for d in flat.discretes)
     equations = tuple(
         tuple((of_equation(e.equation, e.owner.scope), e.owner.name, e.owner.lead) for e in group)
         for group in (flat.equations, flat.initial_equations)
     )
-    return (flat.name, variables, parameters, inputs, *equations), alive
+    events = tuple(
+        (of_part(entry.part, entry.owner.scope), entry.owner.name, entry.owner.lead)
+        for group in (flat.relations, flat.samples, flat.left_limits, flat.actions)
+        for entry in group
+    )
+    return (flat.name, variables, parameters, inputs, discretes, *equations, events), alive
 
 
 def _template_key(template: Template, scope: Scope) -> tuple:
     return (id(template.root), *(_pick_key(pick, scope) for pick in template.picks))
+
+
+def _part_key(part: Any, scope: Scope) -> tuple:
+    """What is not an expression in a part of the events: its target, its kind, its line."""
+    own = (type(part), part.source.file, part.source.line)
+    if isinstance(part, Action):
+        return (*own, part.kind, part.text, _pick_key(Pick((part.target,)), scope))
+    return (*own, part.symbol.name, *((part.negated, part.kind) if isinstance(part, Relation) else ()))
 
 
 def _pick_key(pick: Pick, scope: Scope) -> tuple:

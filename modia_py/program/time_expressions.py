@@ -92,7 +92,7 @@ class TimeExpressions:
                     return u[value]
                 case SymbolKind.PARAMETER | None:
                     return value
-                case SymbolKind.VARIABLE:
+                case SymbolKind.VARIABLE | SymbolKind.DISCRETE:
                     raise AssertionError("a variable in a function of time")
                 case _:
                     assert_never(placeholder.kind)

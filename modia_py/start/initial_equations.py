@@ -34,8 +34,8 @@ def initial_residual(
             symbol = flat.resolve(leaf, owner)
             strides = symbol.copy_strides(leaf, owner.lead)
             match symbol.kind:
-                case SymbolKind.PARAMETER:
-                    return Location("p", symbol.offset, strides)
+                case SymbolKind.PARAMETER | SymbolKind.DISCRETE:
+                    return Location("p", symbol.offset + flat.shift_in_p(symbol.kind, leaf.order), strides)
                 case SymbolKind.INPUT:
                     return Location("u", symbol.offset + leaf.order * inputs, strides)
                 case SymbolKind.VARIABLE:

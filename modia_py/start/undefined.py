@@ -16,7 +16,7 @@ from ..expressions.expression import Bundle, Call, Constant, Expr, Leaf
 from ..expressions.lanes import calls_lapack, lanes
 from ..expressions.nodes import Node, topological
 from ..expressions.printing import expression_text
-from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.symbol_kinds import CONSTANT_BETWEEN_EVENTS, SymbolKind
 from ..expressions.templates import node_value
 from ..language.flat_model import FlatEquation, FlatModel
 from ..program.program import Arguments, Program
@@ -35,6 +35,7 @@ def undefined_operations(
     vectors = {
         SymbolKind.VARIABLE: values.sign.reshape(-1) * w[place],
         SymbolKind.PARAMETER: np.asarray(arguments.p),
+        SymbolKind.DISCRETE: np.asarray(arguments.p),
         SymbolKind.INPUT: u,
         SymbolKind.TIME: np.array([t]),
     }
@@ -85,12 +86,13 @@ def _leaf_values(
             count = flat.unknowns
         case SymbolKind.INPUT:
             count = sum(entry.size for entry in flat.inputs)
-        case SymbolKind.PARAMETER:
+        case SymbolKind.PARAMETER | SymbolKind.DISCRETE:
             count = 0
         case _:
             assert_never(kind)
     first = flat.resolve(leaf, equation.owner).copy_starts(leaf, equation.owner.lead)
-    elements = first[:, None] + np.arange(leaf.size) + leaf.order * count
+    shift = flat.shift_in_p(kind, leaf.order) if kind in CONSTANT_BETWEEN_EVENTS else leaf.order * count
+    elements = first[:, None] + np.arange(leaf.size) + shift
     known = np.where(elements < len(vector), vector[np.minimum(elements, len(vector) - 1)], 0.0)
     return known.reshape(copies, *leaf.shape)
 

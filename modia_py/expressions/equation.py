@@ -1,0 +1,74 @@
+"""Equations: two expressions that are equal, and the line where that was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from ..source import Source, user_source
+from .array_interface import LogicalOperators
+from .expression import Constant, Expr, as_expr, call
+from .indexing import Shape
+from .primitives import named
+
+
+class Equation(LogicalOperators):
+    """`lhs == rhs`, with the line where it was written; in a condition, the relation that they are equal."""
+
+    __slots__ = ("lhs", "rhs", "shape", "source")
+    __hash__ = object.__hash__
+
+    def __init__(self, lhs: Any, rhs: Any, source: Source | None = None):
+        self.source = source if source is not None else user_source()
+        self.lhs = as_expr(lhs)
+        self.rhs = as_expr(rhs)
+        try:
+            self.shape: Shape = np.broadcast_shapes(self.lhs.shape, self.rhs.shape)
+        except ValueError:
+            raise ModelError(
+                f"The sides of `{self}` do not fit ({self.source}): `{self.lhs}` has shape "
+                f"{self.lhs.shape}, `{self.rhs}` has shape {self.rhs.shape}."
+            ) from None
+        for side in (self.lhs, self.rhs):
+            if side.dtype not in ("float64", "int64"):
+                values = "a relation" if side.dtype == "bool" else "complex numbers"
+                raise ModelError(
+                    f"`{self}` ({self.source}) equates {values}: an equation is between real numbers."
+                )
+
+    def relation(self) -> Expr:
+        """The relation that the sides are equal, for conditions."""
+        return call(named("equal"), self.lhs, self.rhs)
+
+    def _apply(self, operator: str, *operands: Any) -> Any:
+        return self.relation()._apply(operator, *operands)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def residual(self) -> Expr:
+        """`lhs - rhs` without zero terms, and the side that is not zero where the other one is."""
+        from .zero_terms import without_zero_terms  # asked for when needed
+
+        for side, other in ((self.lhs, self.rhs), (self.rhs, self.lhs)):
+            if isinstance(other, Constant) and not other.value.any() and side.shape == self.shape:
+                return without_zero_terms(side if side is self.lhs else -side)
+        return without_zero_terms(self.lhs - self.rhs)
+
+    def __bool__(self) -> bool:
+        raise ModelError(
+            f"The equation `{self}` ({self.source}) is used as a truth value. An equation belongs into "
+            f"the list that `equations` returns; write chains such as a == b == c as two equations, "
+            f"`if` on structure with plain Python numbers, `where` for a choice by value, and "
+            f"np.stack([...]) where an np.array([...]) of expressions is equated."
+        )
+
+    def __str__(self) -> str:
+        from .printing import equation_text
+
+        return equation_text(self)
+
+    __repr__ = __str__

@@ -1,0 +1,148 @@
+"""What elaboration makes of the events of a component class: hidden discrete symbols and what decides on them.
+
+Everything that is constant between events is data. A relation that makes events, the condition of a `when`, a
+`sample`, a left limit become hidden discrete symbols, which equations see as they see parameters; here is what
+each of them means, in expressions that contain no function of events any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from ..expressions.expression import Expr
+from ..expressions.indexing import Shape
+from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
+from ..expressions.templates import Piece
+from ..source import Source
+
+
+class HiddenSymbol:
+    """A discrete symbol that nobody declared. Its leaves print as what was written in its place."""
+
+    kind = SymbolKind.DISCRETE
+    unit = doc = init = guess = nominal = None
+    is_flow = nonzero = False
+
+    def __init__(
+        self, role: DiscreteRole, name: str, component: Any, shape: Shape, written: Any, reason: str = ""
+    ):
+        self.role, self.name, self.component, self.shape = role, name, component, shape
+        self.written: Expr | None = written
+        self.reason = reason  # of a `terminate`
+        self.dtype = "float64" if role is DiscreteRole.LEFT else "bool"
+        self.value = np.zeros(shape)
+
+    def segments(self) -> list[tuple[str, bool]]:
+        return [*self.component._segments(), (self.name, False)]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RelationKind(Enum):
+    """How the instants are found at which a relation changes."""
+
+    TIME_AFFINE = "affine in time, with parameters and discrete variables"
+    TIME = "a function of time and parameters"
+    STATE = "anything else: a zero crossing to be watched"
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A relation that makes events: it holds where z > 0, or, `negated`, where not z > 0.
+
+    `scale` is the size of what is compared, against which differences are rounding.
+    """
+
+    symbol: HiddenSymbol
+    z: Expr
+    scale: Expr
+    negated: bool
+    kind: RelationKind
+    source: Source
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.z, self.scale
+
+    def with_expressions(self, new: Iterable[Expr]) -> Relation:
+        z, scale = new
+        return replace(self, z=z, scale=scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Instants offset + k*period."""
+
+    symbol: HiddenSymbol
+    period: Expr
+    offset: Expr
+    source: Source
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return self.period, self.offset
+
+    def with_expressions(self, new: Iterable[Expr]) -> Sample:
+        period, offset = new
+        return replace(self, period=period, offset=offset)
+
+
+@dataclass(frozen=True, eq=False)
+class LeftLimit:
+    """The value of a continuous expression just before an event."""
+
+    symbol: HiddenSymbol
+    value: Expr
+    source: Source
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.value,)
+
+    def with_expressions(self, new: Iterable[Expr]) -> LeftLimit:
+        (value,) = new
+        return replace(self, value=value)
+
+
+class ActionKind(Enum):
+    CONDITION = "the condition of a when"
+    ASSIGN = "assign"
+    REINIT = "reinit"
+    TERMINATE = "terminate"
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """`target := value` where `fires`, elementwise; without `fires` in every pass of an event.
+
+    Both have the shape of the target, and are real: conditions are one or zero.
+    """
+
+    kind: ActionKind
+    target: Piece
+    value: Expr
+    fires: Expr | None
+    text: str
+    source: Source
+
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.value,) if self.fires is None else (self.value, self.fires)
+
+    def with_expressions(self, new: Iterable[Expr]) -> Action:
+        value, *fires = new
+        return replace(self, value=value, fires=fires[0] if fires else None)
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeEvents:
+    """The events of one component class: symbols and what decides on them; actions in the order written."""
+
+    symbols: tuple[HiddenSymbol, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    samples: tuple[Sample, ...] = ()
+    left_limits: tuple[LeftLimit, ...] = ()
+    actions: tuple[Action, ...] = ()
+    whens: tuple[Any, ...] = ()  # as written, for listings
