@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modia_py import time
-
-from .events import where
+from modia_py import time, where
 
 
 def step(height: Any, start: Any) -> Any:

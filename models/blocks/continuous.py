@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modia_py import Model, Par, Var, der
-
-from ..events import where
+from modia_py import Model, Par, Var, der, where
 
 
 class SISO(Model):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from modia_py import Model, Par, Var
+from modia_py import Model, Par, Var, where
 
-from ..events import where
 from ..tables import interpolate
 from .continuous import SISO
 

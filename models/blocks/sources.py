@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from modia_py import Model, Par, Var, time
+from modia_py import Model, Par, Var, time, where
 
 from .. import signals
-from ..events import where
 from ..tables import interpolate
 
 

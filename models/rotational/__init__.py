@@ -1,5 +1,6 @@
 """Mechanics of what turns about one axis, with the connectors, signs and names of Modelica's library."""
 
+from .backlash import Backlash, ElastoBacklash, ElastoBacklash2
 from .components import (
     Compliant,
     CompliantWithAcceleration,
@@ -16,6 +17,7 @@ from .components import (
     Supported,
     TwoFlangesAndSupport,
 )
+from .friction import BearingFriction, Brake, Clutch, OneWayClutch, TwoFlangesWithFriction
 from .sources import (
     Accelerate,
     AccSensor,
@@ -42,6 +44,10 @@ __all__ = [
     "AccSensor",
     "Accelerate",
     "AngleSensor",
+    "Backlash",
+    "BearingFriction",
+    "Brake",
+    "Clutch",
     "Compliant",
     "CompliantWithAcceleration",
     "CompliantWithVelocity",
@@ -50,12 +56,15 @@ __all__ = [
     "Damper",
     "Disc",
     "Driven",
+    "ElastoBacklash",
+    "ElastoBacklash2",
     "Fixed",
     "Flange",
     "IdealGear",
     "IdealPlanetary",
     "Inertia",
     "LinearSpeedDependentTorque",
+    "OneWayClutch",
     "Position",
     "PowerSensor",
     "QuadraticSpeedDependentTorque",
@@ -72,4 +81,5 @@ __all__ = [
     "TorqueSensor",
     "TorqueStep",
     "TwoFlangesAndSupport",
+    "TwoFlangesWithFriction",
 ]

@@ -13,6 +13,7 @@ from .components import (
     SpringDamper,
     Supported,
 )
+from .friction import Brake, ElastoGap, MassWithStopAndFriction, SupportFriction, TwoFlangesWithFriction
 from .sources import (
     Accelerate,
     AccSensor,
@@ -37,12 +38,14 @@ from .sources import (
 __all__ = [
     "AccSensor",
     "Accelerate",
+    "Brake",
     "Compliant",
     "CompliantWithVelocity",
     "ConstantForce",
     "ConstantSpeed",
     "Damper",
     "Driven",
+    "ElastoGap",
     "Fixed",
     "Flange",
     "Force",
@@ -51,6 +54,7 @@ __all__ = [
     "ForceStep",
     "LinearSpeedDependentForce",
     "Mass",
+    "MassWithStopAndFriction",
     "Position",
     "PositionSensor",
     "QuadraticSpeedDependentForce",
@@ -63,5 +67,7 @@ __all__ = [
     "SpeedSensor",
     "Spring",
     "SpringDamper",
+    "SupportFriction",
     "Supported",
+    "TwoFlangesWithFriction",
 ]

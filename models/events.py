@@ -1,8 +1,0 @@
-"""Temporary."""
-
-import numpy as np
-
-try:
-    from modia_py import where
-except ImportError:
-    where = np.where
