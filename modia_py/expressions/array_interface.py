@@ -227,8 +227,8 @@ class ArrayInterface(LogicalOperators):
     def __bool__(self) -> bool:
         return self._refuse(
             "a truth value",
-            "Use where(condition, a, b), or np.where for one without events, in place of Python's `if`, and "
-            "`&`, `|`, `~` in place of `and`, `or`, `not`, with relations in parentheses: (a > 0) & (b > 0).",
+            "Use where(condition, a, b), or np.where for one without events, in place of Python's `if`; "
+            "and &, |, ~ in place of `and`, `or`, `not`, with relations in parentheses: (a > 0) & (b > 0).",
         )
 
     def __float__(self) -> float:

@@ -79,8 +79,8 @@ def der(x: Any) -> Expr:
     if isinstance(expr, Leaf) and expr.kind in CONSTANT_BETWEEN_EVENTS:
         word = "a parameter" if expr.kind is SymbolKind.PARAMETER else "constant between events"
         warnings.warn(
-            f"der({expr}) is zero ({user_source()}): {expr} is {word}. Declare it as a Var if it changes with "
-            f"time.",
+            f"der({expr}) is zero ({user_source()}): {expr} is {word}. Declare it as a Var if it "
+            f"changes with time.",
             ModelWarning,
             stacklevel=2,
         )

@@ -15,7 +15,7 @@ from .primitives import named
 
 
 class Equation(LogicalOperators):
-    """`lhs == rhs`, with the line where it was written; in a condition, the relation that they are equal."""
+    """`lhs == rhs`, and the line where it was written; in a condition, the relation that they are equal."""
 
     __slots__ = ("lhs", "rhs", "shape", "source")
     __hash__ = object.__hash__

@@ -1,7 +1,7 @@
 """What a user types for events inside of expressions: `where`, `pre`, `edge`, `change`, `sample`, ...
 
-A condition is made of relations, of discrete values and of the functions here, combined by `&`, `|` and `~`.
-What cannot be one is refused where it is written.
+A condition is made of relations, of discrete values and of the functions here, combined by `&`, `|` and
+`~`. What cannot be one is refused where it is written.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def pre(x: Any) -> Any:
     for node in topological([expr]):
         if isinstance(node, Leaf) and node.order > 0:
             raise ModelError(
-                f"pre({expr}) contains the derivative {node} ({user_source()}), which has no left limit that "
-                f"is kept. Declare a Var for it: v == der(x), and pre(v)."
+                f"pre({expr}) contains the derivative {node} ({user_source()}), of which no left limit is "
+                f"kept. Declare a Var for it: v == der(x), and pre(v)."
             )
     if expr.dtype == "bool":
         expr = checked_condition(expr, "pre of a condition")
@@ -194,8 +194,8 @@ def change(d: Any) -> Expr:
         return call(CHANGE, checked_condition(expr, "The argument of change"))
     if not is_discrete(expr):
         raise ModelError(
-            f"change({expr}) ({user_source()}): `{_continuous_leaf(expr)}` changes all the time. `change` asks "
-            f"for the change of a discrete variable or of a condition."
+            f"change({expr}) ({user_source()}): `{_continuous_leaf(expr)}` changes all the time. `change` "
+            f"asks for the change of a discrete variable or of a condition."
         )
     return call(CHANGE, expr)
 
@@ -233,9 +233,9 @@ def sample(period: Any, offset: Any = 0.0) -> Expr:
             is_event = isinstance(node, Application) and node.primitive in HOLDING
             if is_event or (isinstance(node, Leaf) and node.kind is not SymbolKind.PARAMETER):
                 raise ModelError(
-                    f"The {word} of a sample is `{arg}` ({user_source()}), in which `{node}` is no parameter: "
-                    f"the instants are known when a run begins. Use `when(time >= next, ...)` with a "
-                    f"Discrete `next` for instants that are computed during the run."
+                    f"The {word} of a sample is `{arg}` ({user_source()}), in which `{node}` is no "
+                    f"parameter: the instants are known when a run begins. Use `when(time >= next, ...)` "
+                    f"with a Discrete `next` for instants that are computed during the run."
                 )
     if isinstance(args[0], Constant) and not (np.isfinite(args[0].value) & (args[0].value > 0)).all():
         raise ModelError(
@@ -321,8 +321,8 @@ def _no_condition(word: str, root: Expr, node: Expr, moving: Leaf) -> str:
     inside = f"`{root}`" if node is root else f"`{node}` in `{root}`"
     return (
         f"{word} is {inside} ({user_source()}), a number that changes continuously with `{moving}` and no "
-        f"relation: write `{node} > 0`, or whatever makes it true. Relations are combined by &, | and ~, each "
-        f"in parentheses: (a > 0) & (b > 0)."
+        f"relation: write `{node} > 0`, or whatever makes it true. Relations are combined by &, | and ~, "
+        f"each in parentheses: (a > 0) & (b > 0)."
     )
 
 
@@ -331,8 +331,8 @@ def _check_equality(node: Call, word: str) -> None:
         assert isinstance(side, Expr)
         if (moving := _continuous_leaf(side)) is not None:
             raise ModelError(
-                f"{word} contains `{node}` ({user_source()}), but `{moving}` changes continuously: whether it "
-                f"equals something is a matter of rounding. Use <, <=, > or >=; equalities are for "
+                f"{word} contains `{node}` ({user_source()}), but `{moving}` changes continuously: whether "
+                f"it equals something is a matter of rounding. Use <, <=, > or >=; equalities are for "
                 f"discrete variables."
             )
 

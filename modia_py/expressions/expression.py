@@ -200,7 +200,7 @@ def as_expr(value: Any) -> Expr:
 
 
 def as_operand(value: Any) -> Expr:
-    """An operand of `&`, `|` or `~`: an expression, or an equation, which says there that its sides are equal."""
+    """An operand of `&`, `|` or `~`: an expression, or an equation, which is a relation there."""
     return value.relation() if hasattr(value, "relation") else as_expr(value)
 
 

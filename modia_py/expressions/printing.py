@@ -13,7 +13,7 @@ import numpy as np
 
 from .calculus import moves_with_time
 from .equation import Equation
-from .expression import Bundle, Call, Constant, Expr, Item, Leaf, index_of
+from .expression import Bundle, Call, Constant, Item, Leaf, index_of
 from .indexing import Index
 from .nodes import Node
 from .primitives import DYNAMIC, Primitive, Signature
@@ -220,7 +220,7 @@ def _rounded(member: Any) -> Any:
     return float(f"{member:.10g}") if isinstance(member, float) else member
 
 
-def clip_text(expr: Expr | Equation, longest: int = 120) -> str:
+def clip_text(expr: object, longest: int = 120) -> str:
     """A short form for messages."""
     text = str(expr)
     return text if len(text) <= longest else text[: longest - 4] + " ..."

@@ -23,6 +23,7 @@ from .component_arrays import ComponentArray
 from .components import Component
 from .connection_sets import Ports, connection_equations, zero_flows
 from .connections import Connection
+from .event_order import event_levels
 from .event_parts import ScopeEvents
 from .event_scope import EventScope
 from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Placed, Scope
@@ -80,7 +81,7 @@ def elaborate(model: Model) -> FlatModel:
         kind: tuple(flat for flat in symbols if flat.kind is kind) for kind in SymbolKind
     }
     variables, parameters = of_kind[SymbolKind.VARIABLE], of_kind[SymbolKind.PARAMETER]
-    return FlatModel(
+    flat = FlatModel(
         name=type(model).__name__,
         variables=variables,
         parameters=parameters,
@@ -102,6 +103,8 @@ def elaborate(model: Model) -> FlatModel:
         by_name={flat.name: flat for flat in symbols},
         by_symbol=by_symbol,
     )
+    event_levels(flat)  # complains about discrete variables that are assigned twice, or from each other
+    return flat
 
 
 def _placed(occurrences: list[Occurrence], part: str) -> tuple[Placed, ...]:
@@ -181,8 +184,9 @@ def _scope(component: Component, is_root: bool) -> Scope:
         for port in Ports(component).all:
             if port.outside:
                 equations += zero_flows(port)
-    initial, *misplaced = _statements(component, "initial_equations", paths, leads)
-    for statement in (*misplaced[0], *misplaced[1]):
+    initial, misplaced, actions = _statements(component, "initial_equations", paths, leads)
+    wrong: list[Connection | When] = [*misplaced, *actions]
+    for statement in wrong:
         word = "connections belong" if isinstance(statement, Connection) else "events belong"
         hint = "" if isinstance(statement, Connection) else " when(initial(), ...) acts at the start."
         raise ModelError(

@@ -1,8 +1,8 @@
-"""What elaboration makes of the events of a component class: hidden discrete symbols and what decides on them.
+"""What elaboration makes of the events of a component class: hidden symbols, and what decides on them.
 
-Everything that is constant between events is data. A relation that makes events, the condition of a `when`, a
-`sample`, a left limit become hidden discrete symbols, which equations see as they see parameters; here is what
-each of them means, in expressions that contain no function of events any more.
+Everything that is constant between events is data. A relation that makes events, the condition of a `when`,
+a `sample`, a left limit become hidden discrete symbols, which equations see as they see parameters; here is
+what each of them means, in expressions that contain no function of events any more.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..expressions.expression import Expr
 from ..expressions.indexing import Shape
+from ..expressions.printing import Naming, expression_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..expressions.templates import Piece
 from ..source import Source
@@ -66,6 +67,10 @@ class Relation:
     kind: RelationKind
     source: Source
 
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
+
     def expressions(self) -> tuple[Expr, ...]:
         return self.z, self.scale
 
@@ -83,6 +88,10 @@ class Sample:
     offset: Expr
     source: Source
 
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
+
     def expressions(self) -> tuple[Expr, ...]:
         return self.period, self.offset
 
@@ -98,6 +107,10 @@ class LeftLimit:
     symbol: HiddenSymbol
     value: Expr
     source: Source
+
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.value,)
@@ -118,15 +131,23 @@ class ActionKind(Enum):
 class Action:
     """`target := value` where `fires`, elementwise; without `fires` in every pass of an event.
 
-    Both have the shape of the target, and are real: conditions are one or zero.
+    Both have the shape of the target, and are real: conditions are one or zero. `target` is also the
+    expression of what is set, `piece` its symbol and elements.
     """
 
     kind: ActionKind
-    target: Piece
+    target: Expr
+    piece: Piece
     value: Expr
     fires: Expr | None
-    text: str
+    written: Any  # an Assign, a Reinit or a Terminate; None for a condition
     source: Source
+
+    def text(self, naming: Naming) -> str:
+        """The action as it was written."""
+        if self.kind is ActionKind.CONDITION:
+            return f"when({expression_text(self.target, naming)}, ...)"
+        return self.written.text(naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.value,) if self.fires is None else (self.value, self.fires)
@@ -146,3 +167,6 @@ class ScopeEvents:
     left_limits: tuple[LeftLimit, ...] = ()
     actions: tuple[Action, ...] = ()
     whens: tuple[Any, ...] = ()  # as written, for listings
+
+
+NO_EVENTS = ScopeEvents()

@@ -1,8 +1,8 @@
 """From functions of events to discrete symbols, in the statements of one component class.
 
-`where(x > 1, a, b)` becomes `np.where(h, a, b)` with a hidden discrete symbol h for the relation, `pre(d)` a
-leaf of d of order -1, `edge(b)` becomes `b & ~pre(b)`, and so on. Equal relations of a component class are
-one symbol. What is constant between events anyhow (a relation of discrete variables) stays as it is.
+`where(x > 1, a, b)` becomes `np.where(h, a, b)` with a hidden discrete symbol h for the relation, `pre(d)`
+a leaf of d of order -1, `edge(b)` becomes `b & ~pre(b)`, and so on. Equal relations of a component class
+are one symbol. What is constant between events anyhow (a relation of discrete variables) stays as it is.
 
 In the actions of a `when`, relations are asked for their values at that instant and make no events of their
 own; one that makes events elsewhere in the component has the same truth here.
@@ -96,8 +96,8 @@ class EventScope:
         if not has_events(equation.lhs, equation.rhs):
             return equation
         self._source = equation.source
-        sides = [self._resolved(side, _Mode(False, False)) for side in (equation.lhs, equation.rhs)]
-        return Equation(*sides, equation.source)
+        lhs, rhs = (self._resolved(side, _Mode(False, False)) for side in (equation.lhs, equation.rhs))
+        return Equation(lhs, rhs, equation.source)
 
     def conditions(self, statement: When) -> list[HiddenSymbol]:
         """The conditions of a `when`, which come before all actions: these use the relations in them."""
@@ -107,9 +107,11 @@ class EventScope:
         for condition in statement.conditions:
             value = _real(self._resolved(condition, _Mode(True, False)))
             symbol = self._hidden(DiscreteRole.CONDITION, condition.shape, condition)
-            target = Piece(leaf(symbol), contiguous(symbol.shape))
-            text = f"when({condition}, ...)"
-            self.actions.append(Action(ActionKind.CONDITION, target, value, None, text, statement.source))
+            target = leaf(symbol)
+            piece = Piece(target, contiguous(symbol.shape))
+            self.actions.append(
+                Action(ActionKind.CONDITION, target, piece, value, None, None, statement.source)
+            )
             found.append(symbol)
         return found
 
@@ -117,21 +119,20 @@ class EventScope:
         """The actions of a `when` whose conditions are known."""
         for action in statement.actions:
             self._source = action.source
+            target: Expr
+            value: Expr
             if isinstance(action, Terminate):
                 shape = np.broadcast_shapes(*(symbol.shape for symbol in conditions))
                 symbol = self._hidden(DiscreteRole.TERMINATE, shape, None, action.reason)
-                piece, value, kind = (
-                    Piece(leaf(symbol), contiguous(shape)),
-                    constant(1.0),
-                    ActionKind.TERMINATE,
-                )
+                kind, target, value = ActionKind.TERMINATE, leaf(symbol), constant(1.0)
+                piece = Piece(target, contiguous(shape))
             else:
-                piece, shape = action.piece, action.target.shape
+                target, piece, shape = action.target, action.piece, action.target.shape
                 value = self._resolved(action.value, _Mode(action.value.dtype == "bool", True))
                 kind = ActionKind.ASSIGN if isinstance(action, Assign) else ActionKind.REINIT
             fires = _real(_broadcast(_becomes_true(conditions), shape))
             value = _broadcast(_real(value), shape)
-            self.actions.append(Action(kind, piece, value, fires, str(action), action.source))
+            self.actions.append(Action(kind, target, piece, value, fires, action, action.source))
 
     # One node after the other, arguments first.
 

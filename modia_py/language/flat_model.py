@@ -12,9 +12,9 @@ import numpy as np
 from ..expressions.equation import Equation
 from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape, affine_array, c_strides
-from ..expressions.printing import Segments, equation_text, expression_text
+from ..expressions.printing import Segments, equation_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
-from .event_parts import ScopeEvents
+from .event_parts import NO_EVENTS, ScopeEvents
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Scope:
     lead: dict[int, Shape]
     equations: tuple[Equation, ...] = ()
     initial_equations: tuple[Equation, ...] = ()
-    events: ScopeEvents = ScopeEvents()
+    events: ScopeEvents = NO_EVENTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,10 @@ class Occurrence:
         if leaf.kind is SymbolKind.TIME:
             return leaf.symbol.segments()
         return [(name, False) for name, _ in self.path] + self.scope.paths[id(leaf.symbol)]
+
+    def local_naming(self, leaf: Leaf) -> Segments:
+        """The name of a leaf within the component."""
+        return leaf.symbol.segments() if leaf.kind is SymbolKind.TIME else self.scope.paths[id(leaf.symbol)]
 
     def full_name(self, leaf: Leaf) -> str:
         """The name, in the whole model, of a leaf of the scope's equations."""
@@ -227,7 +231,7 @@ class FlatModel:
         return tuple(d for d in self.discretes if d.symbol.role is DiscreteRole.DECLARED)
 
     def shift_in_p(self, kind: SymbolKind | None, order: int) -> int:
-        """Where parameters, discrete variables or (order -1) those before the event begin in the vector p."""
+        """Where parameters, discrete variables, or (order -1) those before the event begin in p."""
         if kind is SymbolKind.PARAMETER:
             return 0
         assert kind is SymbolKind.DISCRETE, f"a {kind} is not in p"
@@ -332,7 +336,7 @@ def _equation_row(equation: FlatEquation) -> Row:
 
 def _relation_row(entry: Placed) -> Row:
     relation = entry.part
-    text = expression_text(relation.symbol.written, entry.owner.naming)
+    text = relation.text(entry.owner.naming)
     return text, _copies(entry.owner), f"{relation.source}: {relation.kind.value}"
 
 

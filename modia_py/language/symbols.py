@@ -5,7 +5,7 @@ Leaves of expressions refer to a symbol by its identity; it carries the values.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 import jax
 import numpy as np
@@ -17,9 +17,6 @@ from ..expressions.indexing import Shape
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..source import Source, user_source
 
-if TYPE_CHECKING:  # declarations make symbols: they come after them
-    from .declarations import Declaration
-
 
 class Symbol:
     """A declared name in one component; leaves of expressions refer to it by identity."""
@@ -27,7 +24,7 @@ class Symbol:
     written: Expr | None = None
     """What a leaf of it prints as, where it has no name."""
 
-    def __init__(self, declaration: Declaration, name: str, component: Any):
+    def __init__(self, declaration: Any, name: str, component: Any):
         self.declaration = declaration
         self.name = name
         self.component = component
@@ -43,13 +40,12 @@ class Symbol:
         self.nominal: np.ndarray | None = None
         self.role = DiscreteRole.DECLARED if self.kind is SymbolKind.DISCRETE else None
         self.dtype = getattr(declaration, "dtype", "float64")
-        given: Any = declaration
         if self.kind in (SymbolKind.PARAMETER, SymbolKind.DISCRETE):
-            self.set_value(given.value)
+            self.set_value(declaration.value)
         elif self.kind is SymbolKind.VARIABLE:
-            self.init = self._start_value(given.init, "init", ())
-            self.guess = self._start_value(given.guess, "guess", ())
-            self.set_nominal(given.nominal, ())
+            self.init = self._start_value(declaration.init, "init", ())
+            self.guess = self._start_value(declaration.guess, "guess", ())
+            self.set_nominal(declaration.nominal, ())
 
     def segments(self) -> list[tuple[str, bool]]:
         """The path from the root of the model, and which parts of it are component arrays."""
@@ -98,7 +94,7 @@ class Symbol:
         self.nominal = value
 
     def set_value(self, value: Any, lead: Shape = ()) -> None:
-        """Set a parameter or the start of a discrete variable, for all copies or, with leading axes, for each."""
+        """Set a parameter, or the start of a discrete variable, for all copies or for each of them."""
         self.value = self.checked_value(value, lead)
 
     def checked_value(self, value: Any, lead: Shape, name: str | None = None) -> Any:

@@ -166,9 +166,9 @@ def _condition(value: Any, source: Source) -> Expr:
 def _no_action(action: Any, source: Source) -> str:
     if isinstance(action, Equation):
         return (
-            f"`{action}` in a when ({source}) is an equation: equations hold always. Write assign({action.lhs}, "
-            f"{action.rhs}) for a discrete variable, and reinit({action.lhs}, {action.rhs}) for a continuous "
-            f"one; where an equation changes at an event, use `where` in it."
+            f"`{action}` in a when ({source}) is an equation: equations hold always. Write "
+            f"assign({action.lhs}, {action.rhs}) for a discrete variable, and reinit({action.lhs}, "
+            f"{action.rhs}) for a continuous one; where an equation changes at an event, use `where` in it."
         )
     return (
         f"{action!r} in a when ({source}) is no action: assign(d, value), reinit(x, value) and "
@@ -231,8 +231,8 @@ def assign(d: Any, value: Any) -> Assign:
     target, piece = _target("assign", d, source)
     if piece is None or piece.node.kind is not SymbolKind.DISCRETE:
         raise ModelError(
-            f"assign({target}, ...) ({source}): {_what(target, piece)}. Only a Discrete can be assigned to; "
-            f"`reinit(x, value)` sets a continuous variable at an event."
+            f"assign({target}, ...) ({source}): {_what(target, piece)}. Only a Discrete can be assigned "
+            f"to; `reinit(x, value)` sets a continuous variable at an event."
         )
     return Assign(target, piece, _value("assign", target, value, source), source)
 

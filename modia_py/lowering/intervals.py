@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.indices import ranges
 from ..arrays.structure import Integers
-from ..expressions.indexing import Positions, from_array
+from ..expressions.indexing import Positions, arithmetic_runs, from_array
 
 MOST_RUNS = 8  # more slices than this cost more than a gather
 
@@ -29,3 +29,17 @@ def interval_runs(starts: Integers, lengths: Integers) -> tuple[Positions, ...]:
             for start, count in zip(starts[first].tolist(), total.tolist(), strict=True)
         )
     return (from_array(ranges(starts, lengths)),)
+
+
+def position_runs(positions: Integers) -> tuple[Positions, ...]:
+    """Positions as a few slices where possible."""
+    whole = from_array(positions)
+    if whole.is_affine:
+        return (whole,)
+    rows = positions.reshape(len(positions), -1)
+    if (rows == rows[:, :1] + np.arange(rows.shape[1])).all():
+        runs = arithmetic_runs(rows[:, 0], MOST_RUNS)
+        if runs is not None:
+            width = rows.shape[1]
+            return tuple(Positions((count, width), start, (step, 1)) for start, step, count in runs)
+    return (whole,)

@@ -18,14 +18,14 @@ from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
 from ..expressions.expression import Expr, Leaf, leaves_of
-from ..expressions.indexing import Positions, arithmetic_runs, c_strides, from_array
+from ..expressions.indexing import c_strides
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Placeholder, make_template
 from ..language.flat_model import FlatEquation
 from ..plan.graph_array import concatenate, totals, zeros
 from .accesses import equation_tables
 from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
-from .intervals import MOST_RUNS, interval_runs
+from .intervals import interval_runs, position_runs
 from .model_structure import ModelStructure
 from .value_map import ValueMap
 
@@ -170,17 +170,17 @@ class NodeEquations:
                 return GATHERED_TIME
             case SymbolKind.PARAMETER | SymbolKind.DISCRETE:
                 positions = self._positions(picks) + self.model.flat.shift_in_p(placeholder.kind, order)
-                return Gathered("p", positions.shape, _runs(positions))
+                return Gathered("p", positions.shape, position_runs(positions))
             case SymbolKind.INPUT:
                 self.input_order = max(self.input_order, order)
                 positions = self._positions(picks) + order * self.input_size
-                return Gathered("u", positions.shape, _runs(positions))
+                return Gathered("u", positions.shape, position_runs(positions))
             case SymbolKind.VARIABLE:
                 if (gathered := self._consecutive(order, picks)) is not None:
                     return gathered
                 positions, signs = self.values.used(order, self._positions(picks))
                 sign = None if (signs == 1).all() else signs.astype(float)
-                return Gathered("w", positions.shape, _runs(positions), sign=sign)
+                return Gathered("w", positions.shape, position_runs(positions), sign=sign)
             case _:
                 assert_never(placeholder.kind)
 
@@ -256,17 +256,3 @@ def _moves_by_itself(model: ModelStructure) -> np.ndarray:
             leaves = leaves_of(equation.lhs, equation.rhs)
             known[id(equation)] = any(leaf.kind in (SymbolKind.TIME, SymbolKind.INPUT) for leaf in leaves)
     return np.array([known[id(entry.equation)] for entry in model.flat.equations], bool)
-
-
-def _runs(positions: Integers) -> tuple[Positions, ...]:
-    """Positions as a few slices where possible."""
-    whole = from_array(positions)
-    if whole.is_affine:
-        return (whole,)
-    rows = positions.reshape(len(positions), -1)
-    if (rows == rows[:, :1] + np.arange(rows.shape[1])).all():
-        runs = arithmetic_runs(rows[:, 0], MOST_RUNS)
-        if runs is not None:
-            width = rows.shape[1]
-            return tuple(Positions((count, width), start, (step, 1)) for start, step, count in runs)
-    return (whole,)

@@ -66,7 +66,7 @@ def _part_key(part: Any, scope: Scope) -> tuple:
     """What is not an expression in a part of the events: its target, its kind, its line."""
     own = (type(part), part.source.file, part.source.line)
     if isinstance(part, Action):
-        return (*own, part.kind, part.text, _pick_key(Pick((part.target,)), scope))
+        return (*own, part.kind, _pick_key(Pick((part.piece,)), scope))
     return (*own, part.symbol.name, *((part.negated, part.kind) if isinstance(part, Relation) else ()))
 
 
