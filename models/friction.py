@@ -64,7 +64,7 @@ class Friction(Model):
         the condition that nothing is transmitted, `room` the two that it may move forward and backward.
         """
         free = pre(self.mode) < Mode.BACKWARD if free is None else free  # never
-        ahead, behind = (~free | free, ~free | free) if room is None else room  # always
+        ahead, behind = (None, None) if room is None else room
         slides_forward = (self.mode == Mode.FORWARD) | self.startForward
         slides_backward = (self.mode == Mode.BACKWARD) | self.startBackward
         locked = ~free & ~slides_forward & ~slides_backward
@@ -82,9 +82,11 @@ class Friction(Model):
         return [
             a == where(locked, 0.0, self.sa - where(free, 0.0, where(slides_forward, f0_max, -f0_max))),
             f == where(locked, self.sa, where(free, 0.0, where(slides_forward, forward, backward))),
-            follow(self.startForward, breaks_forward & ahead | jumps_forward | begins & (moving > 0)),
-            follow(self.startBackward, breaks_backward & behind | jumps_backward | begins & (moving < 0)),
-            self._next_mode(free, (moving > 0) & ahead, (moving < 0) & behind),
+            follow(self.startForward, both(breaks_forward, ahead) | jumps_forward | begins & (moving > 0)),
+            follow(
+                self.startBackward, both(breaks_backward, behind) | jumps_backward | begins & (moving < 0)
+            ),
+            self._next_mode(free, both(moving > 0, ahead), both(moving < 0, behind)),
         ]
 
     def _next_mode(self, free: Any, forward: Any, backward: Any) -> Any:
@@ -104,3 +106,8 @@ class Friction(Model):
             to_stuck & ~(mode == Mode.STUCK),
         ]
         return when([initial(), *changes], assign(self.mode, where(free, int(Mode.FREE), chosen)))
+
+
+def both(condition: Any, other: Any) -> Any:
+    """Whether both conditions hold, or the first if there is no other."""
+    return condition if other is None else condition & other
