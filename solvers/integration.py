@@ -18,6 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .arguments import RunArguments
+from .events.contract import Occasion
+from .events.hybrid import Hybrid
+from .events.hybrid_run import HybridRun, Values, has_changed
 from .interrupts import Interrupts
 from .linear.contract import SingularMatrix
 from .loop.compiled import CompiledProblem
@@ -31,7 +34,7 @@ from .method.state import NO_WORK, State, histogram
 from .roots.initialize import consistent_xdot
 from .solution import Crossing, Solution, Statistics, rounding_warning
 from .status import Status
-from .stops import Restart
+from .stops import RESTART_FACTOR, Restart
 
 CHUNK_BYTES = 2e6
 CHUNK_ROWS, FEWEST_ROWS = 1024, 4
@@ -41,7 +44,7 @@ CHUNK_SECONDS = 0.3
 FIRST_CHUNK = 2e7
 """Attempts in the first chunk times unknowns, before it is known how long an attempt takes."""
 
-Chunk = tuple[State, Buffer]
+Chunk = tuple[State, Buffer, Hybrid | None]
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
@@ -76,6 +79,9 @@ class Integration:
         self.t_last, self.x_last = arguments.t0, np.asarray(arguments.x0)
         self.xdot_last = np.full(self.problem.size, np.nan)
         self.began = time.perf_counter()
+        self.hybrid = None
+        if self.problem.events is not None:
+            self.hybrid = HybridRun(compiled, self.p, arguments.t0)
         self.bar = _progress_bar(arguments.t0, arguments.t1, progress) if progress else None
 
     # From stop to stop -----------------------------------------------------------------------------------
@@ -93,6 +99,13 @@ class Integration:
                 return found.status
             xdot = found.xdot
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
+        if self.hybrid is not None:
+            if self.state is not None:
+                status = self._event(Occasion.DURING)
+                if status != Status.RUNNING:
+                    return status
+                x, xdot = self.x_last, self.xdot_last
+            self.hybrid.begin(t, until, self.p)
         if until <= t:
             self._keep_instant(t)
             return Status.SUCCESS
@@ -164,8 +177,59 @@ class Integration:
                     return self._singular_now()
             elif status == Status.SINGULAR:
                 return self._singular_now()
+            elif status == Status.NO_RESTART and self.hybrid is not None:
+                return self._go_on_carefully()
             elif status != Status.RUNNING and not self._pending():
                 return status
+
+    # Events outside of the loop -----------------------------------------------------------------------------
+
+    def _event(self, occasion: Occasion, carefully: bool = False) -> Status:
+        """An event here and now; RUNNING if the run may go on after it."""
+        assert self.hybrid is not None and self.state is not None
+        t, x, xdot = self.t_last, self.x_last, self.xdot_last
+        if carefully:
+            after = self.hybrid.handle_carefully(t, x, xdot, occasion)
+        else:
+            after = self.hybrid.handle(self.tables, self.settings, self.state, t, x, xdot, occasion)
+        if has_changed(self.hybrid.events, self.p, x, after):
+            self._keep_event(after, carefully)
+        self.x_last, self.xdot_last, self.p = after.x, after.xdot, after.p
+        self.detail = self.hybrid.message
+        return after.status
+
+    def _keep_event(self, after: Values, is_crossing: bool) -> None:
+        assert self.hybrid is not None
+        t = np.array([self.t_last])
+        self._keep(t, self.x_last[None], self.xdot_last[None], np.zeros(1), wanted=0)
+        row = self.hybrid.record(self.t_last, after, self.rows_written, is_crossing)
+        self._keep(*row, wanted=0)
+
+    def _go_on_carefully(self) -> Status:
+        """After an event for which compiled code has found no values to go on with."""
+        assert self.hybrid is not None and self.state is not None
+        status = self._event(Occasion.DURING, carefully=True)
+        if status != Status.RUNNING:
+            return status
+        self.hybrid.begin(self.t_last, float(self.hybrid.hybrid.t_stop), self.p)
+        chunk = self._start(
+            origin(
+                self.t_last,
+                self.x_last,
+                self.xdot_last,
+                None,
+                RESTART_FACTOR,
+                np.asarray(self.state.numbers),
+            )
+        )
+        return chunk if isinstance(chunk, Status) else self._go_on(chunk)
+
+    def end(self) -> Status:
+        """The event at the end of a run."""
+        if self.hybrid is None or self.state is None:
+            return Status.SUCCESS
+        status = self._event(Occasion.TERMINAL)
+        return Status.SUCCESS if status == Status.RUNNING else status
 
     def _call(self, state: State | None, here: Origin | None) -> Chunk:
         """One call of the compiled loop."""
@@ -173,13 +237,13 @@ class Integration:
         attempts = np.asarray(self.attempts_per_chunk, np.int32)
         return self.workspace.wait_for(
             self.compiled.run, self.tables, self.settings, self.p, state, here, self._next_times(),
-            attempts, self.every_step,
+            attempts, self.every_step, None if self.hybrid is None else self.hybrid.hybrid,
         )  # fmt: skip
 
     def _chunk(self, chunk: Chunk | None) -> Status:
         """Wait for a chunk, and take what it brings."""
         try:
-            state, buffer = chunk or self._call(self.state, self.compiled.no_origin)
+            state, buffer, hybrid = chunk or self._call(self.state, self.compiled.no_origin)
         except jax.errors.JaxRuntimeError:
             self.interrupts.check()  # raised in a callback, it comes out as an error of JAX
             raise
@@ -200,8 +264,15 @@ class Integration:
             self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
         rows = int(np.asarray(buffer.rows))
         parts = buffer.times, buffer.x, buffer.xdot, buffer.step
-        self._keep(*(np.asarray(part)[:rows] for part in parts))
-        return Status(int(now.status))
+        t, x, xdot, step = (np.asarray(part)[:rows] for part in parts)
+        if self.hybrid is not None and hybrid is not None:
+            t, x, xdot, step = self.hybrid.take(hybrid, (t, x, xdot, step), self.rows_written)
+            self.p = self.hybrid.p
+        self._keep(t, x, xdot, step, wanted=rows)
+        status = Status(int(now.status))
+        if self.hybrid is not None and self.hybrid.is_waiting(status, now.t):
+            return Status.RUNNING
+        return status
 
     def _next_times(self) -> np.ndarray:
         """The next wanted times, as many as fit in a chunk."""
@@ -216,9 +287,12 @@ class Integration:
         times = self.arguments.times
         return times is not None and self.next_time < len(times) and times[self.next_time] <= self.t_last
 
-    def _keep(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, step: np.ndarray) -> None:
+    def _keep(
+        self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, step: np.ndarray, wanted: int | None = None
+    ) -> None:
+        """Rows of output, of which so many are at wanted times; None: all of them."""
         self.rows_written += len(t)
-        self.next_time += len(t)
+        self.next_time += len(t) if wanted is None else wanted
         if len(t) == 0:
             return
         if self.on_chunk is not None:
@@ -293,6 +367,8 @@ class Integration:
             linear_solver=str(self.compiled.chosen),
             method=f"{self.compiled.method.formula.name} of order 1 to {self.arguments.max_order}",
             crossings=tuple(self.crossings),
+            events=() if self.hybrid is None else tuple(self.hybrid.history.records),
+            p_last=self.p,
             restarts=tuple(self.restarts),
             refused=bool(self.refusal),
             loop=self.compiled.loop,

@@ -26,6 +26,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from .events.contract import Events
+
 Residual = Callable[[Any, Any, Any, Any], Any]
 """residual(t, x, xdot, p) -> array of as many rows as x has elements."""
 Flags = Sequence[bool] | np.ndarray
@@ -81,6 +83,9 @@ class Problem:
     one_by_one : bool
         The residual factorizes matrices: it is not evaluated at many points by a `vmap`, where threads of
         XLA could wait for each other for ever.
+    events : Events, optional
+        What happens at events, inside of the compiled loop; its crossings take the place of `crossings`. None:
+        nothing but stopping at `crossings`.
     cache : ProblemCache
         What was made ready for this problem; not to be given.
 
@@ -107,6 +112,7 @@ class Problem:
     crossings: Residual | None = None
     directions: Sequence[int] | None = None
     one_by_one: bool = False
+    events: Events | None = None
     cache: ProblemCache = field(default_factory=ProblemCache, repr=False)
 
     def __post_init__(self) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
+from .events.history import EventRecord
 from .status import Status
 
 
@@ -109,6 +111,10 @@ class Solution:
         What has solved the linear systems, and why it was taken.
     crossings : tuple of Crossing
         Zero crossings that were found.
+    events : tuple of EventRecord
+        Events that the problem has handled.
+    p_last : pytree of arrays
+        Parameters at the end: discrete values may be others than at the start.
     restarts : tuple of int
         The first row after each stop at which the run was started anew.
     refused : bool
@@ -131,6 +137,8 @@ class Solution:
     statistics: Statistics
     linear_solver: str
     crossings: tuple[Crossing, ...] = ()
+    events: tuple[EventRecord, ...] = ()
+    p_last: Any = None
     restarts: tuple[int, ...] = ()
     refused: bool = False
     loop: str = ""

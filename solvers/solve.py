@@ -155,10 +155,10 @@ def _from_stop_to_stop(run: Integration, stops: Sequence[Stop], on_crossing: OnC
                 return status
             stop = stop_at_crossing(run.problem, run.record_crossing(), on_crossing)
         elif status != Status.SUCCESS or at_end:
-            return status
+            return run.end() if status == Status.SUCCESS else status
         else:
             stop, number = stops[number], number + 1
-        following = stop.action(run.t_last, run.x_last, run.xdot_last)
+        following = stop.action(run.t_last, run.x_last, run.xdot_last, run.p)
         if isinstance(following, Refusal):
             run.refusal = following.message
             return following.status

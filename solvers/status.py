@@ -34,6 +34,14 @@ class Status(IntEnum):
         Inside a run only: the matrix is to be factorized with new pivots.
     VIOLATED
         The end was reached, but equations of the model do not hold at the output.
+    TERMINATED
+        An event has ended the run, as the problem wants it.
+    CHATTERING
+        Discrete values change for ever at one event.
+    NO_RESTART
+        No values were found with which to go on after an event.
+    ZENO
+        Events come faster and faster and accumulate.
 
     Examples
     --------
@@ -54,11 +62,15 @@ class Status(IntEnum):
     INCONSISTENT = 9
     NEW_PIVOTS = 10
     VIOLATED = 11
+    TERMINATED = 12
+    CHATTERING = 13
+    NO_RESTART = 14
+    ZENO = 15
 
     @property
     def failed(self) -> bool:
-        """Whether this is a failure: not `RUNNING`, `SUCCESS` or `CROSSING`."""
-        return self not in (Status.RUNNING, Status.SUCCESS, Status.CROSSING)
+        """Whether this is a failure: not `RUNNING`, `SUCCESS`, `CROSSING` or `TERMINATED`."""
+        return self not in (Status.RUNNING, Status.SUCCESS, Status.CROSSING, Status.TERMINATED)
 
     @property
     def advice(self) -> str:
@@ -92,5 +104,13 @@ _ADVICE = {
     "with `consistent_start`, or fix fewer of them.",
     Status.VIOLATED: "The end of the interval was reached, but equations of the model do not hold at the "
     "output.",
+    Status.TERMINATED: "An event has ended the run, as the model wants it.",
+    Status.CHATTERING: "At one event discrete values change again and again, and never settle. Two conditions may "
+    "contradict each other, or switch each other on and off: use `pre` for values before the event, or "
+    "thresholds that are apart (a hysteresis).",
+    Status.NO_RESTART: "No values were found with which to go on after an event: the equations may have no solution "
+    "with the new discrete values, or their matrix may be singular.",
+    Status.ZENO: "Events come faster and faster, and accumulate here (Zeno behaviour, as of a ball that comes to rest). Model "
+    "what holds afterwards: let the event set a Discrete that switches the motion off when it has become small.",
     Status.NEW_PIVOTS: "The matrix is to be factorized with new pivots.",
 }

@@ -66,8 +66,8 @@ class Refusal:
     message: str
 
 
-Action = Callable[[float, np.ndarray, np.ndarray], Restart | Refusal | None]
-"""action(t, x, xdot): how to go on; None: the run ends here."""
+Action = Callable[[float, np.ndarray, np.ndarray, Any], Restart | Refusal | None]
+"""action(t, x, xdot, p): how to go on; None: the run ends here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Stop:
     reason : str or Crossing
         Why.
     action : callable
-        `action(t, x, xdot)` with the values there gives a `Restart`, a `Refusal`, or None: the run ends.
+        `action(t, x, xdot, p)` with the values there gives a `Restart`, a `Refusal`, or None: the run ends.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Stop:
     >>> import numpy as np
     >>> from modia_py.solvers import Problem, Restart, Stop, solve
     >>> decay = Problem(lambda t, x, xdot, p: xdot + p * x, size=1, differential_rows=1)
-    >>> half = Stop(1.0, "half is taken away", lambda t, x, xdot: Restart(x / 2))
+    >>> half = Stop(1.0, "half is taken away", lambda t, x, xdot, p: Restart(x / 2))
     >>> found = solve(decay, 0.0, 2.0, [1.0], p=1.0, stops=[half])
     >>> bool(np.isclose(found.x[-1, 0], np.exp(-2.0) / 2, rtol=1e-4))
     True
@@ -107,7 +107,7 @@ OnCrossing = Callable[[Crossing, np.ndarray, np.ndarray], tuple[Any, Any] | None
 def stop_at_crossing(problem: Problem, found: Crossing, on_crossing: OnCrossing) -> Stop:
     """A crossing as a stop, whose action is the user's."""
 
-    def action(t: float, x: np.ndarray, xdot: np.ndarray) -> Restart | None:
+    def action(t: float, x: np.ndarray, xdot: np.ndarray, p: Any) -> Restart | None:
         changed = on_crossing(found, x.copy(), xdot.copy())
         return None if changed is None else _restart(problem, changed)
 

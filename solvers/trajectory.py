@@ -150,7 +150,7 @@ def make_trajectory(
         # Room for one row more than wanted, so that the loop ends with the interval and not with the room.
         good = state.number("status") == Status.RUNNING
         wanted = jnp.where(good, jnp.append(times, jnp.inf), jnp.inf)
-        state, buffer = run_chunk(context, state, wanted, jnp.asarray(max_steps, jnp.int32))
+        state, buffer, _ = run_chunk(context, state, wanted, jnp.asarray(max_steps, jnp.int32))
         return Trajectory(
             buffer.x[:-1], buffer.xdot[:-1], state.number("status"), buffer.rows, _counters(state.numbers)
         )

@@ -221,10 +221,10 @@ def test_stops_of_every_kind(loop):
     """x' = p: a stop that changes p, one that jumps in time, one that ends the run, one that refuses."""
     ramp = Problem(lambda t, x, xdot, p: xdot - p, 1, 1)
 
-    def faster(t, x, xdot):
+    def faster(t, x, xdot, p):
         return Restart(x, p=np.asarray(3.0))
 
-    def later(t, x, xdot):
+    def later(t, x, xdot, p):
         return Restart(x + 10.0, t=2.5)
 
     stops = [Stop(1.0, "faster", faster), Stop(2.0, "later", later)]

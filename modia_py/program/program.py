@@ -19,11 +19,13 @@ from ..arrays.transform import Transformation
 from ..expressions.expression import Expr
 from ..expressions.lanes import calls_lapack, lanes
 from ..language.flat_model import FlatModel
+from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
 from ..lowering.model_structure import ModelStructure
 from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
 from .crossings import Crossings
+from .events import ModelEvents, make_events
 from .program_cache import ProgramCache
 from .signals import Signals, held_time
 
@@ -32,7 +34,10 @@ class Arguments(NamedTuple):
     """The data of a run."""
 
     p: Any
+    """[parameters | discrete values | those before an event]"""
     signals: Any
+    events: Any = None
+    """`events.EventData`, where there are events."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +79,7 @@ class Program:
     problem: Problem
     patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
     crossings: Crossings | None = None
+    events: ModelEvents | None = None
     cache: ProgramCache = field(default_factory=ProgramCache, repr=False)
 
     def inputs(self, t: Any, arguments: Arguments) -> Any:
@@ -81,18 +87,29 @@ class Program:
 
     def values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
         """All variables: see `value_map`."""
+        x, xdot = x[: self.functions.size], xdot[: self.functions.size]
         return self.functions.values(t, x, xdot, arguments.p, self.inputs(t, arguments))
+
+    def with_discretes(self, arguments: Arguments, d: Any) -> Arguments:
+        """The data of a run with other discrete values, if there are any."""
+        if self.events is None:
+            return arguments
+        return arguments._replace(p=self.events.with_discretes(arguments.p, d))
 
     def vectors(self, t: Any, w: Any, arguments: Arguments) -> dict[str, Any]:
         """What equations are evaluated from: see `node_equations`."""
         return {"time": t, "w": w, "p": arguments.p, "u": self.inputs(t, arguments)}
 
-    def output_values(self, t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
-        """All variables at many times, in one evaluation."""
+    def output_values(self, t: Any, x: Any, xdot: Any, d: Any, arguments: Arguments) -> Any:
+        """All variables at many times, in one evaluation; with a row of discrete values for each time."""
         if self.cache.output_values is None:
-            at_all_times = lanes(self.values, (0, 0, 0, None), self.problem.one_by_one)
+
+            def values(t: Any, x: Any, xdot: Any, d: Any, arguments: Arguments) -> Any:
+                return self.values(t, x, xdot, self.with_discretes(arguments, d))
+
+            at_all_times = lanes(values, (0, 0, 0, 0, None), self.problem.one_by_one)
             self.cache.output_values = quick_jit(at_all_times, self.functions.size)
-        return self.cache.output_values(t, x, xdot, arguments)
+        return self.cache.output_values(t, x, xdot, d, arguments)
 
     def output_inputs(self, t: Any, arguments: Arguments) -> Any:
         """All inputs at many times."""
@@ -106,10 +123,16 @@ def make_program(
     signals: Signals,
     patterns: tuple[Any, Any] | None = None,
     crossings: Crossings | None = None,
+    event_functions: EventFunctions | None = None,
 ) -> Program:
     layout = make_layout(transformed, functions)
+    events = None
+    if event_functions is not None:
+        events = make_events(event_functions, functions, signals, layout.kind)
 
     def residual(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
+        if not functions.size:
+            return xdot  # nothing moves but the time
         t = held_time(t, arguments.signals)
         u = signals.values(t, arguments.signals, functions.input_order)
         return functions.residual(t, x, xdot, arguments.p, u)
@@ -124,16 +147,17 @@ def make_program(
     problem = Problem(
         residual,
         max(1, functions.size),  # a model that is all assignments has no problem; see `run.evaluate_only`
-        functions.differential_rows,
+        functions.differential_rows if functions.size else 1,
         integrals=_given(layout.integrals),
         multipliers=_given(layout.kind == Slot.MU),
         algebraic=_given(layout.kind == Slot.ALGEBRAIC),
-        pattern=None if patterns is None else _both(patterns[0], functions.size),
+        pattern=None if patterns is None or not functions.size else _both(patterns[0], functions.size),
         crossings=None if crossings is None else crossing_values,
         directions=None if crossings is None else crossings.directions,
         one_by_one=calls_lapack(_sides(structure.flat)),
+        events=None if events is None else events.contract,
     )
-    return Program(structure, transformed, functions, layout, signals, problem, patterns, crossings)
+    return Program(structure, transformed, functions, layout, signals, problem, patterns, crossings, events)
 
 
 def _sides(flat: FlatModel) -> list[Expr]:
@@ -142,7 +166,7 @@ def _sides(flat: FlatModel) -> list[Expr]:
 
 
 def _given(flags: np.ndarray) -> np.ndarray | None:
-    return flags if flags.any() else None
+    return flags if flags.size and flags.any() else None
 
 
 def _both(pattern: Any, n: int) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ..arrays.transform import Transformation, transform
+from ..lowering.event_functions import EventFunctions, event_functions, has_events
 from ..lowering.index1_functions import Index1Functions, index1_functions
 from ..lowering.model_structure import ModelStructure
 from ..lowering.planned import with_plans
@@ -55,9 +56,21 @@ class Translation:
             if len(programs) >= MOST_PROGRAMS:
                 del programs[next(iter(programs))]
             programs[signals.key] = make_program(
-                self.structure, self.transformed, self.functions, signals, self.patterns(), self.crossings
+                self.structure,
+                self.transformed,
+                self.functions,
+                signals,
+                self.patterns(),
+                self.crossings,
+                self.event_functions,
             )
         return programs[signals.key]
+
+    @cached_property
+    def event_functions(self) -> EventFunctions | None:
+        """What happens at events; None if there are none."""
+        flat = self.structure.flat
+        return event_functions(flat, self.functions.value_map) if has_events(flat) else None
 
     def patterns(self) -> Any:
         """Patterns of a large model, from its terms; small ones are found by following the program."""

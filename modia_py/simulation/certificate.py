@@ -139,7 +139,7 @@ class _Checker:
         )
         self.width = program.functions.value_map.zero + 1
         self.is_confirmed = program.functions.plans is None
-        axes = (0, 0, 0, 0, None, None, None, None)
+        axes = (0, 0, 0, 0, 0, None, None, None, None)
 
         def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
             return quick_jit(lanes(function, axes, program.problem.one_by_one), size)
@@ -155,6 +155,7 @@ class _Checker:
         x: Any,
         xdot: Any,
         slack: Any,
+        d: Any,
         arguments: Arguments,
         rtol: Any,
         atol: Any,
@@ -167,6 +168,7 @@ class _Checker:
         follows: a small current that is the difference of two large ones is known to their tolerance.
         """
         program, written = self.program, self.written
+        arguments = program.with_discretes(arguments, d)
         w = program.values(t, x, xdot, arguments)
         v, vdot = written.values(w)
         u = program.signals.values(t, arguments.signals, written.input_order)
@@ -201,7 +203,8 @@ class _Checker:
         if self.is_confirmed:
             return
         last = next(span for span in reversed(spans) if len(span.t))
-        at = last.seen[-1], last.x[-1], last.xdot[-1], last.arguments
+        own = self.program.with_discretes(last.arguments, last.discretes[-1])
+        at = last.seen[-1], last.x[-1], last.xdot[-1], own
         vectors, residual = quick_jit(self._at_one_time, self.program.functions.size)(*at)
         row = disagreement(self.written, vectors, np.asarray(residual))
         if row is not None:
@@ -256,9 +259,8 @@ class _Checker:
         for start in range(0, len(span.t), max(1, rows)):
             chosen = slice(start, start + max(1, rows))
             count = len(span.t[chosen])
-            vectors = (
-                filled(part[chosen], max(1, rows)) for part in (span.seen, span.x, span.xdot, span.slack)
-            )
+            of_rows = (span.seen, span.x, span.xdot, span.slack, span.discretes)
+            vectors = (filled(part[chosen], max(1, rows)) for part in of_rows)
             out = compiled(*vectors, span.arguments, *given, directions)
             parts.append([np.array(np.asarray(part)[:count]) for part in out])
         return [np.concatenate(part) for part in zip(*parts, strict=True)]

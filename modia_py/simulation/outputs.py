@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays.structure import NONE
-from ..expressions.symbol_kinds import SymbolKind
+from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..interruptions import check_process
-from ..language.flat_model import FlatModel
+from ..language.flat_model import FlatModel, FlatSymbol
 from ..program.program import Arguments, Program
 
 MOST_BYTES_KEPT = 5e8
@@ -37,15 +37,21 @@ class Span:
     slack: np.ndarray
     arguments: Arguments
     seen_times: np.ndarray | None = None
+    discrete_rows: np.ndarray | None = None
+    """Discrete values at each time, where there are any."""
 
     @property
     def seen(self) -> np.ndarray:
         return self.t if self.seen_times is None else self.seen_times
 
+    @property
+    def discretes(self) -> np.ndarray:
+        return np.zeros((len(self.t), 0)) if self.discrete_rows is None else self.discrete_rows
+
     def rows(self, chosen: np.ndarray) -> Span:
         """Some of the times."""
         t, x, xdot, slack = (part[chosen] for part in (self.t, self.x, self.xdot, self.slack))
-        return Span(t, x, xdot, slack, self.arguments, self.seen[chosen])
+        return Span(t, x, xdot, slack, self.arguments, self.seen[chosen], self.discretes[chosen])
 
 
 class Outputs:
@@ -53,7 +59,9 @@ class Outputs:
 
     def __init__(self, flat: FlatModel, program: Program, spans: list[Span]):
         self.flat, self.program, self.spans = flat, program, spans
-        self.symbols = {symbol.name: symbol for symbol in (*flat.variables, *flat.inputs)}
+        self.symbols = {
+            symbol.name: symbol for symbol in (*flat.variables, *flat.inputs, *declared_discretes(flat))
+        }
         self.rows = sum(len(span.t) for span in spans)
         width = program.functions.value_map.zero + 1
         self.fits = 8 * width * self.rows <= MOST_BYTES_KEPT
@@ -65,12 +73,19 @@ class Outputs:
         elements = slice(symbol.offset, symbol.offset + symbol.size)
         if symbol.kind is SymbolKind.INPUT:
             return self._inputs(elements, order, symbol.shape)
+        if symbol.kind is SymbolKind.DISCRETE:
+            return self._discretes(symbol) if order == 0 else None
         where = self.program.functions.value_map
         if order >= where.orders or (where.place[order][elements] == NONE).any():
             return None
         place, sign = where.place[order][elements], where.sign[order][elements]
         values = self._all()[:, place] if self.fits else self._evaluate(place)
         return (sign * values).reshape(self.rows, *symbol.shape)
+
+    def _discretes(self, symbol: FlatSymbol) -> np.ndarray:
+        elements = slice(symbol.offset, symbol.offset + symbol.size)
+        values = np.concatenate([span.discretes[:, elements] for span in self.spans])
+        return values.reshape(self.rows, *symbol.shape).astype(symbol.symbol.dtype)
 
     def _all(self) -> np.ndarray:
         if self.everything is None:
@@ -88,8 +103,9 @@ class Outputs:
             for start in range(0, len(span.t), rows):
                 chosen = slice(start, start + rows)
                 count = len(span.t[chosen])
-                t, x, xdot = (filled(part[chosen], rows) for part in (span.seen, span.x, span.xdot))
-                found = np.asarray(self.program.output_values(t, x, xdot, span.arguments))
+                vectors = (span.seen, span.x, span.xdot, span.discretes)
+                given = (filled(part[chosen], rows) for part in vectors)
+                found = np.asarray(self.program.output_values(*given, span.arguments))
                 parts.append(found[:count, places])
         return np.concatenate(parts)
 
@@ -103,6 +119,11 @@ class Outputs:
             u = self.program.output_inputs(span.seen, span.arguments)
             parts.append(np.asarray(u)[:, shift + elements.start : shift + elements.stop])
         return np.concatenate(parts).reshape(self.rows, *shape)
+
+
+def declared_discretes(flat: FlatModel) -> list[FlatSymbol]:
+    """The discrete variables that a user has declared."""
+    return [own for own in flat.discretes if own.symbol.role is DiscreteRole.DECLARED]
 
 
 def filled(part: np.ndarray, rows: int) -> np.ndarray:

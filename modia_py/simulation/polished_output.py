@@ -56,7 +56,7 @@ def polished(
     With what was found on the way: a state that does not follow its equations; notes on branches.
     """
     rows, size = sum(len(span.t) for span in spans), program.functions.size
-    if not size or not rows or not _pays(program, spans[0], rows, work):
+    if program.events is not None or not size or not rows or not _pays(program, spans[0], rows, work):
         return spans, None, ()
     found, worst, notes = [], None, []
     for span in spans:

@@ -17,9 +17,11 @@ import numpy as np
 
 from ..arrays.index1 import Slot
 from ..errors import SimulationError
+from ..program.events import ModelEvents
 from ..program.lost_impulses import check_impulses
 from ..program.program import Arguments, Program
 from ..program.row_names import x_name
+from ..program.signals import Data
 from ..program.stretches import Plan, Stretch
 from ..results.statistics import Certificate
 from ..solvers import (
@@ -34,6 +36,7 @@ from ..solvers import (
     impulse_start,
     solve,
 )
+from ..solvers.events.history import EventRecord
 from ..solvers.stops import OnCrossing
 from ..start.problem import StartPoint
 from .failures import failure_text
@@ -78,6 +81,7 @@ class Run:
     certificate: Certificate | None = None
     notes: tuple[str, ...] = ()
     crossings: tuple[Crossing, ...] = ()
+    events: tuple[EventRecord, ...] = ()
 
 
 def integrate(
@@ -88,15 +92,15 @@ def integrate(
     stretches = plan.stretches
     of_stretches = [_within(arguments, stretch) for stretch in stretches]
     stops = [
-        _stop(program, before, after, arguments, own)
+        _stop(program, before, after, arguments, own.signals)
         for (before, after), own in zip(itertools.pairwise(stretches), of_stretches[1:], strict=True)
     ]
     solution = solve(
         program.problem,
         stretches[0].start,
         stretches[-1].end,
-        start.x,
-        start.xdot,
+        start.x if program.functions.size else np.zeros(1),
+        start.xdot if program.functions.size else np.zeros(1),
         of_stretches[0],
         rtol=options.rtol,
         atol=options.atol,
@@ -109,12 +113,12 @@ def integrate(
         stops=stops,
         on_crossing=_on_crossing(program, arguments),
     )
-    own, message = of_stretches[len(solution.restarts)], ""
+    own, message = solution.p_last, ""
     if solution.refused:
         message = solution.message
     elif solution.status.failed:
         message = failure_text(program, own, solution, options.rtol, options.atol)
-    span = _span(solution, of_stretches, arguments)
+    span = _span(program, solution, of_stretches, arguments)
     return Run(
         [span],
         solution.status,
@@ -125,6 +129,7 @@ def integrate(
         _multipliers(program, span),
         clock.perf_counter() - began,
         crossings=solution.crossings,
+        events=solution.events,
     )
 
 
@@ -136,10 +141,11 @@ def _on_crossing(program: Program, arguments: Arguments) -> OnCrossing | None:
     return lambda found, x, xdot: action(found, x, xdot, arguments)
 
 
-def _stop(program: Program, before: Stretch, after: Stretch, arguments: Arguments, own: Arguments) -> Stop:
+def _stop(program: Program, before: Stretch, after: Stretch, arguments: Arguments, held: Data) -> Stop:
     """The stop between two stretches: values behind it are found from those before."""
 
-    def action(t: float, x: np.ndarray, xdot: np.ndarray) -> Restart | Refusal:
+    def action(t: float, x: np.ndarray, xdot: np.ndarray, now: Arguments) -> Restart | Refusal:
+        own = now._replace(signals=held)
         try:
             check_impulses(program, before, after, x, xdot, arguments)
             x, xdot = _restart(program, after, x, own)
@@ -165,7 +171,9 @@ def _within(arguments: Arguments, stretch: Stretch) -> Arguments:
     return arguments._replace(signals=arguments.signals._replace(first=first, last=last))
 
 
-def _span(solution: Solution, of_stretches: list[Arguments], arguments: Arguments) -> Span:
+def _span(
+    program: Program, solution: Solution, of_stretches: list[Arguments], arguments: Arguments
+) -> Span:
     """What was computed; where equations were evaluated at held times, they are so again."""
     step = solution.step
     slack = np.divide(1.0, step, np.zeros_like(step), where=step > 0)
@@ -173,7 +181,21 @@ def _span(solution: Solution, of_stretches: list[Arguments], arguments: Argument
     ends = (*solution.restarts, len(held))
     for own, first, end in zip(of_stretches, (0, *solution.restarts), ends, strict=False):
         held[first:end] = np.clip(held[first:end], own.signals.first, own.signals.last)
-    return Span(solution.t, solution.x, solution.xdot, slack, arguments, held)
+    discretes = None if program.events is None else _discrete_rows(program.events, solution, arguments)
+    n = program.functions.size
+    return Span(solution.t, solution.x[:, :n], solution.xdot[:, :n], slack, arguments, held, discretes)
+
+
+def _discrete_rows(events: ModelEvents, solution: Solution, arguments: Arguments) -> np.ndarray:
+    """Discrete values at each row of output."""
+    rows = np.empty((len(solution.t), events.discrete_size))
+    now, first = np.array(events.discretes(arguments.p)), 0
+    for record in solution.events:
+        rows[first : record.row] = now
+        now[record.places] = record.values
+        first = record.row
+    rows[first:] = now
+    return rows
 
 
 def _restart(

@@ -24,14 +24,16 @@ from ..results.result import ResultVariable
 from ..solvers import Status
 from ..start.consistent import consistent_start, fully_assigned_start
 from ..start.errors import NoStartFound
+from ..start.events import start_with_events
 from ..start.impulse import impulsive_start, in_other_form
 from ..start.problem import StartPoint, StartProblem, slow_start_report
 from ..start.regularity import check_regular
 from ..start.values import StartValues, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
+from .event_data import with_event_data
 from .compile_times import watch_compilation
 from .nominal_values import below_tolerance, nominal_of_x
-from .outputs import Outputs
+from .outputs import Outputs, declared_discretes
 from .polished_output import polished
 from .request import ATOL, RunRequest, checked_atol
 from .run import Run, RunOptions, evaluate_only, integrate
@@ -68,7 +70,7 @@ class TranslatedModel:
                 symbol.symbol.doc,
                 tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
             )
-            for symbol in (*self.flat.variables, *self.flat.inputs)
+            for symbol in (*self.flat.variables, *self.flat.inputs, *declared_discretes(self.flat))
         }
 
     def _renew(self) -> None:
@@ -87,11 +89,21 @@ class TranslatedModel:
             arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
             plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
-            point = self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
+
+            def find_start(arguments: Arguments) -> StartPoint:
+                return self._start(
+                    program, signals, arguments, asked.init, options.start, asked.start, report
+                )
+
+            if program.events is None:
+                point = find_start(arguments)
+            else:
+                arguments = with_event_data(program, arguments, options)
+                point, arguments = start_with_events(program, arguments, options.start, find_start)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation() as integrating:
-            if program.functions.size:
+            if program.functions.size or program.events is not None:
                 run = integrate(program, arguments, point, options, plan)
             else:
                 run = evaluate_only(program, arguments, options, plan)

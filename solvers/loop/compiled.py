@@ -16,6 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..compile_options import LONG, fast_jit
+from ..events.handle import Handled, handle_event
+from ..events.hybrid import Hybrid
+from ..events.restart import rows_of_mode
 from ..linear.choice import choose_solver, may_be_symmetric
 from ..linear.contract import NEEDS_PIVOTS, Offer
 from ..matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
@@ -47,7 +50,11 @@ class CompiledProblem:
     tables: Tables
     loop: str
     """Which loop runs, and if it is not the native one, why."""
-    run: Callable[..., tuple[State, Buffer]]
+    run: Callable[..., tuple[State, Buffer, Hybrid | None]]
+    event: Callable[..., Handled]
+    one_pass: Callable[..., Any]
+    rows_of_mode: Callable[..., Any]
+    next_time: Callable[..., Any]
     start: Callable[..., State]
     first_matrix: Callable[..., jax.Array]
     matrix: Callable[..., jax.Array]
@@ -79,12 +86,34 @@ def _run(
     times: jax.Array,
     attempts: jax.Array,
     every_step: jax.Array,
-) -> tuple[State, Buffer]:
+    hybrid: Hybrid | None = None,
+) -> tuple[State, Buffer, Hybrid | None]:
     """A chunk from a state, or if a start is wanted, from there."""
     context = Context(method, tables, settings, p)
     if origin is not None:
-        state = jax.lax.cond(origin.is_wanted, lambda: start(context, origin), lambda: state)
-    return run_chunk(context, state, times, attempts, every_step, is_native=is_native)
+        here = context if hybrid is None else hybrid.context(context)
+        state = jax.lax.cond(origin.is_wanted, lambda: start(here, origin), lambda: state)
+    return run_chunk(context, state, times, attempts, every_step, is_native=is_native, hybrid=hybrid)
+
+
+def _event(
+    method: Method,
+    tables: Tables,
+    settings: Settings,
+    p: Any,
+    t: Any,
+    x: Any,
+    xdot: Any,
+    factors: Any,
+    occasion: Any,
+) -> Handled:
+    """An event outside of the loop."""
+    return handle_event(Context(method, tables, settings, p), t, x, xdot, factors, occasion)
+
+
+def _of_events(problem: Problem, name: str) -> Callable[..., Any]:
+    """A function of the events of a problem; never called where there are none."""
+    return getattr(problem.events, name) if problem.events is not None else lambda *_: None
 
 
 def _start(
@@ -149,6 +178,10 @@ def compile_problem(
         tables=tables,
         loop=note,
         run=jit(partial(_run, method, is_native)),
+        event=jit(partial(_event, method)),
+        one_pass=jit(_of_events(problem, "one_pass")),
+        rows_of_mode=jit(partial(rows_of_mode, problem)),
+        next_time=jit(_of_events(problem, "next_time")),
         start=jit(partial(_start, method)),
         first_matrix=jit(partial(_first_matrix, method)),
         matrix=matrix,

@@ -5,8 +5,8 @@ The time of the crossing is the first one found, to rounding, at which the side 
 functions the first one counts, and all that have changed until then are reported. A restart there begins
 on the new side, so that no crossing is met twice.
 
-Sides are looked at in a few places inside of each step, too: a function that goes and returns within one
-step is noticed if it stays for longer than the distance of those places.
+Sides are looked at in a few places inside of each step, too. A function may go and return between two of
+them: where its values there come near zero, the extremum of the polynomial through them is looked at.
 """
 
 from __future__ import annotations
@@ -24,26 +24,40 @@ from ..status import Status
 from .output import evaluate
 
 PLACES = 4
-"""Sides are looked at after each so many-th part of a step."""
+"""Functions are looked at after each so many-th part of a step."""
+NEAR = 2.0
+"""An extremum beyond zero is possible where a value is no farther from zero than so many times the range of the
+values in this step. (A polynomial of degree 4 goes beyond five values at equal distances by less.)"""
+FINE = 16
+"""Points between two places at which the polynomial is evaluated to find its extremum."""
+MOST_EXTREMA = 4
+"""So many extrema of a step, the first ones, are looked at."""
 RESOLUTION = 4.0
 """Width of the last bracket in units of rounding of t."""
+MOST_ROUNDS = 100
+
+
+def crossing_values(problem: Problem, t: Any, x: jax.Array, xdot: jax.Array, p: Any) -> jax.Array:
+    """The crossing functions of a problem, or of its events."""
+    functions = problem.crossings if problem.events is None else problem.events.crossings
+    return jnp.zeros(0) if functions is None else functions(t, x, xdot, p)
 
 
 def sides_at(problem: Problem, t: Any, x: jax.Array, xdot: jax.Array, p: Any) -> jax.Array:
     """For each crossing function whether it is positive."""
-    if problem.crossings is None:
-        return jnp.zeros(0, bool)
-    return problem.crossings(t, x, xdot, p) > 0
+    return crossing_values(problem, t, x, xdot, p) > 0
 
 
 def _crossed(problem: Problem, before: jax.Array, after: jax.Array) -> jax.Array:
+    if problem.events is not None:
+        return before & ~after
     directions = 0 if problem.directions is None else np.asarray(problem.directions)
     return (~before & after & (directions >= 0)) | (before & ~after & (directions <= 0))
 
 
 def watch(problem: Problem, p: Any, old: State, state: State) -> State:
     """Look for crossings in the step from old to state; if there are any, stop at the first."""
-    if problem.crossings is None:
+    if problem.crossings is None and (problem.events is None or not state.sides.shape[0]):
         return state
     return jax.lax.cond(
         state.number("t") > old.number("t"),
@@ -53,20 +67,88 @@ def watch(problem: Problem, p: Any, old: State, state: State) -> State:
 
 
 def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State:
-    parts, before, now = jnp.arange(PLACES + 1) / PLACES, old.number("t"), state.number("t")
-    times = jnp.where(parts == 1.0, now, before + parts * (now - before))
+    before, now = old.number("t"), state.number("t")
+
+    def values_then(t: jax.Array) -> jax.Array:
+        return crossing_values(problem, t, *evaluate(state, t), p)
+
+    def time_of(part: Any) -> jax.Array:
+        return jnp.where(part == 1.0, now, before + part * (now - before))
+
+    parts = jnp.arange(PLACES + 1) / PLACES
+    values = each(values_then, time_of(parts), problem.one_by_one)
+    sides = jnp.concatenate([old.sides[None], values[1:] > 0])
+    changes = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
+    state = state._replace(sides=sides[-1])
+
+    def stop_between(place: jax.Array) -> State:
+        low, high = time_of(parts[place]), time_of(parts[place + 1])
+        return _stop_at_first(problem, p, sides[place], state, low, high)
+
+    def look_between() -> State:
+        return _look_at_extrema(problem, p, values, sides, state, before, now)
+
+    first = jnp.argmax(changes)
+    # A crossing between later places must not hide an extremum before them.
+    near = _may_return(values) & ~(changes[0])
+    return jax.lax.cond(
+        near,
+        look_between,
+        lambda: jax.lax.cond(jnp.any(changes), lambda: stop_between(first), lambda: state),
+    )
+
+
+def _may_return(values: jax.Array) -> jax.Array:
+    """Whether a function might go beyond zero and return between two places."""
+    high, low = values.max(axis=0), values.min(axis=0)
+    distance = jnp.minimum(jnp.abs(high), jnp.abs(low))
+    return jnp.any((distance < NEAR * (high - low)) & (high != low))
+
+
+_POINTS = np.linspace(0.0, 1.0, FINE * PLACES + 1)
+
+
+def _through_places(points: np.ndarray) -> np.ndarray:
+    """Values at points of the polynomial through values at the places, as a matrix."""
+    places = np.arange(PLACES + 1) / PLACES
+    powers = np.vander(places, PLACES + 1, increasing=True)
+    return np.vander(points, PLACES + 1, increasing=True) @ np.linalg.inv(powers)
+
+
+def _look_at_extrema(
+    problem: Problem,
+    p: Any,
+    values: jax.Array,
+    sides: jax.Array,
+    state: State,
+    before: jax.Array,
+    now: jax.Array,
+) -> State:
+    """The same with places where polynomials through the values have extrema on the other side."""
+    count = values.shape[1]
+    fine = jnp.asarray(_through_places(_POINTS)) @ values
+    # Where a function is positive at the start, its smallest value matters, else its largest.
+    towards = jnp.where(values[0] > 0, 1.0, -1.0) * fine
+    place = jnp.clip(jnp.argmin(towards, axis=0), 1, len(_POINTS) - 2)
+    around = jnp.stack([towards[place + k, jnp.arange(count)] for k in (-1, 0, 1)])
+    curvature = around[0] - 2.0 * around[1] + around[2]
+    shift = jnp.where(curvature > 0, 0.5 * (around[0] - around[2]) / curvature, 0.0)
+    lowest = around[1] - 0.25 * (around[0] - around[2]) * shift
+    part = (place + jnp.clip(shift, -1.0, 1.0)) / (len(_POINTS) - 1)
+    found = jnp.sort(jnp.where(lowest <= 0.0, part, 1.0))[:MOST_EXTREMA]
+    parts = jnp.sort(jnp.concatenate([jnp.arange(PLACES + 1) / PLACES, found]))
+    times = jnp.where(parts >= 1.0, now, before + parts * (now - before))
 
     def sides_then(t: jax.Array) -> jax.Array:
         return sides_at(problem, t, *evaluate(state, t), p)
 
     later = each(sides_then, times[1:], problem.one_by_one)
-    sides = jnp.concatenate([old.sides[None], later])
-    crossed = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
-    place = jnp.argmax(crossed)
-    state = state._replace(sides=sides[-1])
+    all_sides = jnp.concatenate([sides[:1], later])
+    changes = jnp.any(_crossed(problem, all_sides[:-1], all_sides[1:]), axis=1)
+    first = jnp.argmax(changes)
     return jax.lax.cond(
-        jnp.any(crossed),
-        lambda: _stop_at_first(problem, p, sides[place], state, times[place], times[place + 1]),
+        jnp.any(changes),
+        lambda: _stop_at_first(problem, p, all_sides[first], state, times[first], times[first + 1]),
         lambda: state,
     )
 
@@ -74,23 +156,38 @@ def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State
 def _stop_at_first(
     problem: Problem, p: Any, before: jax.Array, state: State, low: jax.Array, high: jax.Array
 ) -> State:
-    """Between two times with the sides before at the first of them, and a crossing until the second."""
+    """Between two times with the sides before at the first of them, and a crossing until the second.
+
+    The Illinois variant of false position for all functions that have crossed, of which the first one counts; where
+    the bracket does not shrink as it does by halving, it is halved.
+    """
     resolution = RESOLUTION * jnp.finfo(low.dtype).eps * jnp.maximum(jnp.abs(low), jnp.abs(high))
 
-    def crossed_at(t: jax.Array) -> tuple[jax.Array, jax.Array]:
-        sides = sides_at(problem, t, *evaluate(state, t), p)
-        return _crossed(problem, before, sides), sides
+    def values_at(t: jax.Array) -> jax.Array:
+        return crossing_values(problem, t, *evaluate(state, t), p)
 
-    def halve(bracket: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        low, high = bracket
-        middle = low + 0.5 * (high - low)
-        late = jnp.any(crossed_at(middle)[0])
-        return jnp.where(late, low, middle), jnp.where(late, middle, high)
+    def narrow(now: tuple[Any, ...]) -> tuple[Any, ...]:
+        low, high, z_low, z_high, last, width, count = now
+        crossed = _crossed(problem, before, z_high > 0)
+        parts = jnp.where(crossed, z_low / (z_low - z_high), 1.0)
+        part = jnp.min(jnp.where(jnp.isfinite(parts) & (parts > 0.0) & (parts < 1.0), parts, 1.0))
+        slow = (count % 3 == 2) & (high - low > 0.3 * width)
+        part = jnp.where(slow | (part >= 1.0), 0.5, part)
+        t = jnp.clip(low + part * (high - low), low + 0.5 * resolution, high - 0.5 * resolution)
+        z = values_at(t)
+        late = jnp.any(_crossed(problem, before, z > 0))
+        z_low = jnp.where(late, jnp.where(last == 1, 0.5 * z_low, z_low), z)
+        z_high = jnp.where(late, z, jnp.where(last == -1, 0.5 * z_high, z_high))
+        width = jnp.where(count % 3 == 2, high - low, width)
+        low, high = jnp.where(late, low, t), jnp.where(late, t, high)
+        return low, high, z_low, z_high, jnp.where(late, 1, -1), width, count + 1
 
-    def wide(bracket: tuple[jax.Array, jax.Array]) -> jax.Array:
-        low, high = bracket
-        return high - low > resolution
+    def is_wide(now: tuple[Any, ...]) -> jax.Array:
+        low, high, *_, count = now
+        return (high - low > resolution) & (count < MOST_ROUNDS)
 
-    _, time = jax.lax.while_loop(wide, halve, (low, high))
-    crossed, sides = crossed_at(time)
+    start = low, high, values_at(low), values_at(high), jnp.asarray(0), high - low, jnp.asarray(0)
+    _, time, *_ = jax.lax.while_loop(is_wide, narrow, start)
+    sides = values_at(time) > 0
+    crossed = _crossed(problem, before, sides)
     return state.with_numbers(reached=time, status=Status.CROSSING)._replace(sides=sides, crossed=crossed)

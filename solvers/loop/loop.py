@@ -4,6 +4,8 @@ It returns when the buffer is full, after a given number of attempts, at a cross
 pivots are to be renewed, and at the end. The state it returns is all it needs to go on. Attempts are made
 in JAX (`attempt`), or with native code between the equations (`native.attempt`); the loop around them is
 one.
+
+With events (`events.hybrid`) the loop handles them itself, and returns when their record is full.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..events.hybrid import Hybrid, event_waits, meet_event
 from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
 from ..method.state import State
+from ..method.table import in_place_if
 from ..native import attempt as native
 from ..status import Status
 from . import attempt as pure
@@ -31,7 +35,8 @@ def run_chunk(
     every_step: jax.Array | bool = False,
     *,
     is_native: bool = False,
-) -> tuple[State, Buffer]:
+    hybrid: Hybrid | None = None,
+) -> tuple[State, Buffer, Hybrid | None]:
     """Go on from a state, for so many attempts at most, writing output for so many times at most.
 
     With `every_step` the values of `times` do not matter, only how many there are.
@@ -42,21 +47,42 @@ def run_chunk(
     # Rows for which there was no room before: of the step that was made last, only the next one is known.
     last_step = state.number("h") / GROW_AT_MOST
     state, buffer = write_output(state, buffer, always, jnp.zeros((), bool), last_step)
-    state, vectors = loop.prepare(context, state)
+    state, vectors = loop.prepare(_now(context, hybrid), state)
+    Carry = tuple[State, Any, Buffer, Hybrid | None]
 
-    def going(carry: tuple[State, Any, Buffer]) -> jax.Array:
-        state, _, buffer = carry
-        running = (state.number("status") == Status.RUNNING) & (state.number("attempts") < limit)
-        return running & ~buffer.full
+    def going(carry: Carry) -> jax.Array:
+        state, _, buffer, hybrid = carry
+        running = state.number("status") == Status.RUNNING
+        if hybrid is not None:
+            running = (running | event_waits(state, hybrid)) & ~hybrid.log.full
+        return running & (state.number("attempts") < limit) & ~buffer.full
 
-    def body(carry: tuple[State, Any, Buffer]) -> tuple[State, Any, Buffer]:
-        old, vectors, buffer = carry
-        state, vectors = loop.attempt(context, old, vectors)
-        state = watch(context.problem, context.p, old, state)
+    def meet(carry: Carry) -> Carry:
+        state, _, buffer, hybrid = carry
+        assert hybrid is not None
+        state, hybrid = meet_event(context, state, hybrid, buffer.rows)
+        state, vectors = loop.prepare(hybrid.context(context), state)
+        return state, vectors, buffer, hybrid
+
+    def attempt(carry: Carry) -> Carry:
+        old, vectors, buffer, hybrid = carry
+        now = _now(context, hybrid)
+        state, vectors = loop.attempt(now, old, vectors)
+        state = watch(now.problem, now.p, old, state)
         moved = state.number("reached") > old.number("reached")
         distance = state.number("t") - old.number("t")
         state, buffer = write_output(state, buffer, always, moved, distance)
-        return state, vectors, buffer
+        return state, vectors, buffer, hybrid
 
-    state, _, buffer = jax.lax.while_loop(going, body, (state, vectors, buffer))
-    return state, buffer
+    def body(carry: Carry) -> Carry:
+        if hybrid is None:
+            return attempt(carry)
+        carry = in_place_if(event_waits(carry[0], carry[3]), meet, carry)
+        return in_place_if(carry[0].number("status") == Status.RUNNING, attempt, carry)
+
+    state, _, buffer, hybrid = jax.lax.while_loop(going, body, (state, vectors, buffer, hybrid))
+    return state, buffer, hybrid
+
+
+def _now(context: Context, hybrid: Hybrid | None) -> Context:
+    return context if hybrid is None else hybrid.context(context)

@@ -69,7 +69,7 @@ def start(context: Context, origin: Origin, factors: Factors | None = None) -> S
             tables.solver, first_matrix(context, origin), method.solver.no_factors
         )
     residual = method.problem.residual(t, x, xdot, p)
-    shift = context.solve(factors, jnp.where(fd_rows(method.problem), 0.0, residual))
+    shift = context.solve(factors, jnp.where(fd_rows(method.problem, p), 0.0, residual))
     violation = jnp.max(jnp.abs(shift) * error_weights(x, settings))
     status = jnp.where(violation > INCONSISTENT, Status.INCONSISTENT, Status.RUNNING)
     status = jnp.where(jnp.all(jnp.isfinite(residual)), status, Status.NON_FINITE)

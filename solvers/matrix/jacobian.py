@@ -123,8 +123,11 @@ def colours_of(rows: np.ndarray, columns: np.ndarray, n: int, m: int | None = No
     return np.asarray(colours, np.int32)
 
 
-def fd_rows(problem: Problem) -> Any:
-    """Row flags for use inside compiled code, where a large constant would slow down compilation."""
+def fd_rows(problem: Problem, p: Any) -> Any:
+    """Row flags for use inside compiled code, where a large constant would slow down compilation; with
+    events, those of the mode that p says."""
+    if problem.events is not None:
+        return problem.events.row_flags(p)
     if isinstance(problem.differential_rows, (int, np.integer)):
         return jnp.arange(problem.size) < problem.differential_rows
     return problem.row_flags
@@ -150,7 +153,7 @@ def matrix_product(
 ) -> jax.Array:
     """M(c) @ z, by one forward derivative."""
     _, product = jax.jvp(lambda x, xdot: problem.residual(t, x, xdot, p), (x, xdot), (c * z, z))
-    return jnp.where(fd_rows(problem), product, product / c)
+    return jnp.where(fd_rows(problem, p), product, product / c)
 
 
 def value_and_rate(

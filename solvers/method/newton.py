@@ -62,7 +62,7 @@ def correct(
     the next one, and an error of d would come back divided by c.
     """
     problem = context.problem
-    is_fd = fd_rows(problem)
+    is_fd = fd_rows(problem, context.p)
 
     def iterate(old: Correction) -> Correction:
         x, xdot = prediction.x + old.d, prediction.xdot + old.d / c

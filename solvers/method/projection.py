@@ -34,7 +34,7 @@ def onto_constraints(
     term goes to the other side, with the shift found before. Where that does not settle, as with a matrix
     that is too old or a step too long, nothing is moved: the next attempt is at a smaller step.
     """
-    is_fd = fd_rows(context.problem)
+    is_fd = fd_rows(context.problem, context.p)
 
     def by_x(shift: jax.Array) -> tuple[jax.Array, jax.Array]:
         return jax.jvp(lambda x: context.problem.residual(t, x, xdot, context.p), (x,), (shift,))

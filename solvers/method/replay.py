@@ -104,7 +104,7 @@ def _converged(context: Context, t: jax.Array, prediction: Prediction, c: jax.Ar
     # All that is traced is an argument: what JAX differentiates later may not refer to a loop around.
     def scaled(d: Any, t: Any, c: Any, x: Any, xdot: Any, p: Any) -> jax.Array:
         residual = problem.residual(t, x + d, xdot + d / c, p)
-        return jnp.where(fd_rows(problem), c * residual, residual)
+        return jnp.where(fd_rows(problem, p), c * residual, residual)
 
     def factors_at(d: Any, t: Any, c: Any, x: Any, xdot: Any, p: Any) -> Any:
         values = matrix_values(problem, directions, tables.gather, t, x + d, xdot + d / c, p, c)

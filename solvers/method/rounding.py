@@ -84,6 +84,7 @@ def rounding_level(
     xdot: jax.Array,
     c: jax.Array,
     trial: jax.Array,
+    p: Any,
 ) -> tuple[jax.Array, jax.Array]:
     """The levels of constraints and of slopes for a matrix with these values. Signs are others at each
     trial."""
@@ -100,7 +101,7 @@ def rounding_level(
         level = jnp.abs(solver.solve(tables, factors, rows))
         return jnp.where(jnp.isfinite(level), level, 0.0)
 
-    is_fd = fd_rows(problem)
+    is_fd = fd_rows(problem, p)
     # One after the other: beside each other they would wait for each other, or for memory.
     both = jnp.stack([jnp.where(is_fd, 0.0, rows), jnp.where(is_fd, rows, 0.0)])
     of_constraints, of_slopes = jax.lax.map(moved, both)

@@ -118,7 +118,7 @@ def _weigh(context: Context, state: State, vectors: AttemptVectors) -> tuple[Sta
 
 
 def _correct(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
-    settings, is_fd = context.settings, fd_rows(context.problem)
+    settings, is_fd = context.settings, fd_rows(context.problem, context.p)
 
     def iterate(old: dict[str, jax.Array]) -> dict[str, jax.Array]:
         numbers = old["numbers"]

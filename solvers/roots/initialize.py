@@ -106,7 +106,7 @@ def slope_system(problem: Problem, t: float, x: Any, p: Any = None) -> SparseSys
 def _slope_equations(problem: Problem) -> Any:
     def equations(xdot: jax.Array, t: jax.Array, x: jax.Array, p: Any) -> jax.Array:
         value, rate = value_and_rate(problem, t, x, xdot, p)
-        return jnp.where(fd_rows(problem), value, rate)
+        return jnp.where(fd_rows(problem, p), value, rate)
 
     return equations
 
@@ -150,7 +150,7 @@ def consistent_start(
     free = np.ones(problem.size, bool) if fixed is None else ~np.asarray(fixed, bool)
 
     def equations(x: jax.Array, t: jax.Array, p: Any) -> jax.Array:
-        return jnp.where(fd_rows(problem), 0.0, problem.residual(t, x, jnp.zeros_like(x), p))
+        return jnp.where(fd_rows(problem, p), 0.0, problem.residual(t, x, jnp.zeros_like(x), p))
 
     p = jax.tree.map(np.asarray, p)
     found = find_root(
@@ -199,7 +199,7 @@ def impulse_start(problem: Problem, t: float, x_left: Any, p: Any = None, xdot_g
 
     def equations(x: jax.Array, t: jax.Array, x_left: jax.Array, slope: jax.Array, p: Any) -> jax.Array:
         value, impulse = jax.jvp(lambda xdot: problem.residual(t, x, xdot, p), (slope,), (x - x_left,))
-        return jnp.where(fd_rows(problem), impulse, value)
+        return jnp.where(fd_rows(problem, p), impulse, value)
 
     p = jax.tree.map(np.asarray, p)
     arguments = np.asarray(t, float), x_left, slope, p

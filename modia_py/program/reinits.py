@@ -1,0 +1,83 @@
+"""`reinit`: new values of states, put into x.
+
+A state that stands in x is set there. One that was eliminated is a function of x: x is moved by as little as gives it its
+new value, and the restart after it moves the rest onto the constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..arrays.index1 import Slot
+from ..arrays.structure import NONE
+from ..errors import ModelError
+from ..lowering.event_functions import EventFunctions
+from ..lowering.index1_functions import Index1Functions
+
+SWEEPS = 8
+"""Over all eliminated states that are set: each one moves x a little for the others."""
+
+Reinit = Callable[[Any, Any, Any, dict[str, Any], Any], tuple[Any, Any]]
+
+
+def make_reinits(ef: EventFunctions, functions: Index1Functions, kind: np.ndarray) -> Reinit:
+    """reinit(t, x, xdot, vectors, vectors_of) -> (whether any fires, x)."""
+    table = ef.reinits
+    if not len(table):
+        return lambda t, x, xdot, known, vectors_of: (jnp.zeros((), bool), x)
+    where, n = functions.value_map, functions.size
+    place = np.array([where.place[o][e] for o, e in zip(table.order, table.place, strict=True)])
+    sign = np.array([where.sign[o][e] for o, e in zip(table.order, table.place, strict=True)], float)
+    is_state = np.isin(kind, (Slot.LAMBDA, Slot.MU, Slot.ALGEBRAIC), invert=True)
+    in_x = (place >= 0) & (place < n)
+    direct = in_x & is_state[np.where(in_x, place, 0)] if n else np.zeros(len(place), bool)
+    for row in np.flatnonzero(~direct).tolist():
+        _check_state(ef, functions, row)
+    indirect = np.flatnonzero(~direct)
+
+    def reinit(t: Any, x: Any, xdot: Any, known: dict[str, Any], vectors_of: Any) -> tuple[Any, Any]:
+        values, fires = ef.reinit(known)
+        new = x
+        for row in np.flatnonzero(direct).tolist() if direct.sum() <= 8 else []:
+            new = new.at[place[row]].set(jnp.where(fires[row], sign[row] * values[row], new[place[row]]))
+        if direct.sum() > 8:
+            rows = np.flatnonzero(direct)
+            target = jnp.where(fires[rows], place[rows], len(x))  # beyond the end: nothing is set
+            new = new.at[target].set(sign[rows] * values[rows], mode="drop")
+        if len(indirect):
+            new = _moved(new, vectors_of, values, fires)
+        return jnp.any(fires), new
+
+    def _moved(x: Any, vectors_of: Any, values: Any, fires: Any) -> Any:
+        may_move = jnp.concatenate([jnp.asarray(is_state, float), jnp.zeros(len(x) - n)])
+
+        def sweep(_: int, x: Any) -> Any:
+            for row in indirect.tolist():
+                now, pull = jax.vjp(lambda x, row=row: vectors_of(x)["w"][place[row]], x)
+                gradient = may_move * pull(jnp.ones(()))[0]
+                shift = gradient * (sign[row] * values[row] - now) / jnp.sum(gradient**2)
+                x = jnp.where(fires[row], x + shift, x)
+            return x
+
+        return jax.lax.fori_loop(0, SWEEPS, sweep, x)
+
+    return reinit
+
+
+def _check_state(ef: EventFunctions, functions: Index1Functions, row: int) -> None:
+    """What has no derivative keeps nothing: a new value would be lost at once."""
+    where, table = functions.value_map, ef.reinits
+    order, element = int(table.order[row]) + 1, int(table.place[row])
+    if order < where.orders and where.place[order][element] != NONE:
+        return
+    path = table.path(row)
+    raise ModelError(
+        f"`{table.text(row)}`{f' in {path}' if path else ''} ({table.source(row)}) sets a variable that is no state: "
+        f"the equations do not contain its derivative, and give it a value at every time. Set a state that it depends "
+        f"on, or assign a Discrete that its equation contains."
+    )

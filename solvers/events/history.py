@@ -1,0 +1,110 @@
+"""The events of a run, as Python keeps them: chunk by chunk, with bounded memory.
+
+Discrete values are kept as changes. Of each event the rows just before and after it are put between the rows of output,
+as long as all of them together stay below a limit; what is dropped beyond it are rows, never events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .log import EventLog
+
+MOST_BYTES_OF_ROWS = 2e8
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Times, x, xdot, and the sizes of steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class EventRecord:
+    """One event of a run.
+
+    Attributes
+    ----------
+    time : float
+        When.
+    row : int
+        How many rows of output came before it, the row just before it included.
+    is_crossing : bool
+        Whether a zero crossing was met; else the time of the event was known.
+    passes : int
+        How many passes it took until nothing changed any more.
+    places, values : array
+        Which discrete values have changed, and to what.
+    has_rows : bool
+        Whether the rows just before and after it are part of the output.
+    """
+
+    time: float
+    row: int
+    is_crossing: bool
+    passes: int
+    places: np.ndarray
+    values: np.ndarray
+    has_rows: bool
+
+
+class EventHistory:
+    """What was recorded so far."""
+
+    def __init__(self, discretes: np.ndarray, size: int):
+        self.at_start = np.array(discretes)
+        self.now = np.array(discretes)
+        self.records: list[EventRecord] = []
+        self._row_bytes, self._bytes_left = 32 * size, MOST_BYTES_OF_ROWS
+
+    def take(self, log: EventLog, rows: Rows, rows_before: int) -> Rows:
+        """A chunk: its events are recorded, and its rows returned with those of the events between them."""
+        count = int(log.count)
+        if not count:
+            return rows
+        numbers, discretes = np.asarray(log.numbers)[:count], np.asarray(log.discretes)[:count]
+        t, row = numbers[:, 0], numbers[:, 1].astype(int)
+        kept = min(count, max(0, int(self._bytes_left // self._row_bytes)))
+        self._bytes_left -= kept * self._row_bytes
+        merged, shift = _merged(rows, log, t[:kept], row[:kept])
+        for k in range(count):
+            self._record(
+                numbers[k], discretes[k], rows_before + row[k] + shift[min(k, kept)] + (k < kept), k < kept
+            )
+        return merged
+
+    def add(self, t: float, discretes: np.ndarray, row: int, passes: int, is_crossing: bool) -> None:
+        """An event outside of the loop, whose rows the caller keeps; so many rows come before the one after it."""
+        self._record(np.array([t, 0.0, passes, is_crossing], float), discretes, row, has_rows=True)
+
+    def _record(self, numbers: np.ndarray, discretes: np.ndarray, row: int, has_rows: bool) -> None:
+        t, _, passes, is_crossing = numbers.tolist()
+        places = np.flatnonzero(discretes != self.now)
+        values = discretes[places]
+        self.now[places] = values
+        self.records.append(
+            EventRecord(t, int(row), is_crossing != 0, int(passes), places, values, has_rows)
+        )
+
+
+def _merged(rows: Rows, log: EventLog, t: np.ndarray, row: np.ndarray) -> tuple[Rows, np.ndarray]:
+    """Rows with those of events between them; and by how many places what follows an event has moved.
+
+    A row that was wanted at the time of an event is the one just before it.
+    """
+    count, wanted = len(t), rows[0]
+    before = np.clip(row - 1, 0, max(0, len(wanted) - 1))
+    same = (row > 0) & (wanted[before] == t) if len(wanted) else np.zeros(count, bool)
+    keep = np.ones(len(wanted), bool)
+    keep[before[same]] = False
+    removed = np.concatenate([[0], np.cumsum(~keep)])
+    at = row - removed[row]  # among the rows that stay
+    merged = []
+    pairs = (t, t), (log.x_left, log.x), (log.xdot_left, log.xdot), (np.zeros(count), np.zeros(count))
+    for part, (left, right) in zip(rows, pairs, strict=True):
+        both = np.stack([np.asarray(left)[:count], np.asarray(right)[:count]], axis=1)
+        merged.append(
+            np.insert(part[keep], np.repeat(at, 2), both.reshape(2 * count, *part.shape[1:]), axis=0)
+        )
+    shift = np.concatenate([2 * np.arange(count) - removed[row], [0]])
+    shift[-1] = 2 * count - (removed[row[-1]] if count else 0)
+    t_rows, x_rows, xdot_rows, steps = merged
+    return (t_rows, x_rows, xdot_rows, steps), shift

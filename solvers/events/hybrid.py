@@ -1,0 +1,105 @@
+"""What a run with events carries through the compiled loop besides its state, and an event inside of it.
+
+An event waits where a crossing was located, or where a time event was reached. The loop meets it before the
+next attempt: rows of output up to the event are written then. The run goes on with a new start at order one; where
+an event at the end of a step has left the equations as they were, it goes on as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..loop.output import evaluate
+from ..loop.start import Origin, start
+from ..method.context import Context
+from ..method.state import State
+from ..status import Status
+from .handle import Handled, handle_event
+from .log import EventLog, note
+from .rhythm import Rhythm, accumulates, after_event
+
+RESTART_FACTOR = 0.1
+"""The first step after an event, compared with the one that would have been chosen at a start."""
+ASIDE = 1e-3
+"""So far aside of the present values equations are compared, too."""
+
+
+class Hybrid(NamedTuple):
+    p: Any
+    """Parameters, with the discrete values as they are now."""
+    t_event: Any
+    """The next time event."""
+    t_stop: Any
+    """The end of this stretch of the run."""
+    log: EventLog
+    rhythm: Rhythm
+
+    def context(self, base: Context) -> Context:
+        """That of attempts until the next time event."""
+        until = jnp.minimum(self.t_event, self.t_stop)
+        return base._replace(p=self.p, settings=base.settings.until(until))
+
+
+def event_waits(state: State, hybrid: Hybrid) -> jax.Array:
+    """Whether an event is the next thing to happen."""
+    status = state.number("status")
+    at_time_event = (status == Status.SUCCESS) & (state.number("t") < hybrid.t_stop)
+    return (status == Status.CROSSING) | at_time_event
+
+
+def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> tuple[State, Hybrid]:
+    """Handle the event that waits; the state and the discrete values to go on with."""
+    events = base.problem.events
+    assert events is not None
+    context = hybrid.context(base)
+    t = state.number("reached")
+    x, xdot = evaluate(state, t)
+    is_crossing = state.number("status") == Status.CROSSING
+    found = handle_event(context, t, x, xdot, state.factors)
+    t_event = jnp.maximum(events.next_time(t, found.p), jnp.nextafter(t, jnp.inf))
+    log = note(
+        hybrid.log,
+        (t, row, found.passes, is_crossing),
+        (x, xdot),
+        (found.x, found.xdot),
+        events.discretes(found.p),
+    )
+    rhythm = after_event(hybrid.rhythm, t)
+    after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm)
+    # Python tries again from the values before, more carefully.
+    lost = found.status == Status.NO_RESTART
+    after = jax.tree.map(lambda new, old: jnp.where(lost, old, new), after, hybrid)
+    endless = (found.status == Status.RUNNING) & accumulates(rhythm)
+    found = found._replace(status=jnp.where(endless, int(Status.ZENO), found.status))
+    goes_on = ~is_crossing & ~_has_broken(context, t, x, xdot, found)
+    stays = (goes_on & (found.status == Status.RUNNING)) | lost
+    state = jax.lax.cond(
+        stays,
+        lambda: state.with_numbers(status=found.status)._replace(factors=found.factors),
+        lambda: _started(after.context(base), t, found, state),
+    )
+    return state, after
+
+
+def _has_broken(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, found: Handled) -> jax.Array:
+    """Whether the equations are others than before: if not, nothing is to be started anew."""
+    problem = context.problem
+
+    def residuals(p: Any) -> jax.Array:
+        aside = ASIDE * (1.0 + jnp.abs(x)) * jnp.cos(jnp.arange(len(x), dtype=x.dtype))
+        here, there = problem.residual(t, x, xdot, p), problem.residual(t, x + aside, xdot + aside, p)
+        return jnp.concatenate([here, there])
+
+    same = jnp.all(residuals(context.p) == residuals(found.p))
+    return ~(same & jnp.all(found.x == x))
+
+
+def _started(context: Context, t: jax.Array, found: Handled, state: State) -> State:
+    numbers = jnp.stack([jnp.ones(()), t, jnp.zeros(()), jnp.full((), RESTART_FACTOR)])
+    new = start(context, Origin(numbers, found.x, found.xdot, state.numbers), found.factors)
+    return new.with_numbers(
+        status=jnp.where(found.status == Status.RUNNING, new.number("status"), found.status)
+    )
