@@ -73,6 +73,7 @@ def special_index1(
     *,
     tearing: bool = True,
     keep: Integers | None = None,
+    switched: Integers | None = None,
 ) -> Index1Form:
     """Arrange a structure that `pantelides` has reduced as special index-1 form.
 
@@ -86,6 +87,8 @@ def special_index1(
         Whether variables are assigned where they can be; else everything stays in x: the plain form.
     keep : array of bool, optional
         Marks variables that should remain in x if possible (those with a start value).
+    switched : array of int, optional
+        Equations that may become constraints at an event: unknowns of their blocks are lambdas.
 
     Returns
     -------
@@ -99,7 +102,9 @@ def special_index1(
     for equations, variables in _lower_levels(structure, blocks):
         below = _tear_level(structure, equations, variables, below, keep)
         builder.add_lower_level(below)
-    _add_highest_level(builder, blocks, below, keep)
+    _add_highest_level(
+        builder, blocks, below, keep, np.zeros(0, np.int64) if switched is None else switched
+    )
     return _finish(builder)
 
 
@@ -181,7 +186,9 @@ def _differentiated(structure: Structure, below: Tearing | None) -> tuple[Intege
     return structure.equation_derivative[below.equations], structure.variable_derivative[below.variables]
 
 
-def _add_highest_level(builder: _Builder, blocks: Blocks, below: Tearing | None, keep: Integers) -> None:
+def _add_highest_level(
+    builder: _Builder, blocks: Blocks, below: Tearing | None, keep: Integers, switched: Integers
+) -> None:
     structure = builder.structure
     none = np.zeros(0, np.int64)
     fixed_equations, fixed_variables = _differentiated(structure, below)
@@ -211,7 +218,7 @@ def _add_highest_level(builder: _Builder, blocks: Blocks, below: Tearing | None,
     builder.pairs.append((torn.equations[~is_row], torn.variables[~is_row]))
     builder.fd.append(torn.equations[is_row])
     builder.add_states(builder.integral[torn.variables[is_row]])
-    pure = _purely_algebraic(structure, blocks)
+    pure = _purely_algebraic(structure, blocks, switched)
     block_of_equation = blocks.block_of_equation(structure.equation_count)
     block_of_variable = blocks.block_of_variable(structure.variable_count)
     in_pure = pure[block_of_equation[torn.residuals]]
@@ -230,13 +237,16 @@ def _add_highest_level(builder: _Builder, blocks: Blocks, below: Tearing | None,
     builder.residuals.append(implied)
 
 
-def _purely_algebraic(structure: Structure, blocks: Blocks) -> Integers:
-    """Blocks that depend on no highest derivative, not even through other blocks: functions of x and t."""
+def _purely_algebraic(structure: Structure, blocks: Blocks, switched: Integers) -> Integers:
+    """Blocks that depend on no highest derivative, not even through other blocks: functions of x and t, in
+    every mode."""
     integral = structure.integral_of_variable()
     dynamic = (structure.variable_derivative == NONE) & (integral != NONE)
     needs = blocks.block_of_equation(structure.equation_count)[structure.equation_of_entry()]
     needed = blocks.block_of_variable(structure.variable_count)[structure.variables]
-    directly = np.unique(needs[(needs != NONE) & dynamic[structure.variables]])
+    directly = needs[(needs != NONE) & dynamic[structure.variables]]
+    directly = np.append(directly, blocks.block_of_equation(structure.equation_count)[switched])
+    directly = np.unique(directly[directly != NONE])
     linked = (needs != NONE) & (needed != NONE)
     return ~reached(needed[linked], needs[linked], len(blocks), directly)
 

@@ -35,10 +35,14 @@ def stages_of(form: Index1Form) -> Integers:
 
 
 def index1_with_few_stages(
-    structure: Structure, blocks: Blocks, keep: Integers | None, most: int = MOST_STAGES
+    structure: Structure,
+    blocks: Blocks,
+    keep: Integers | None,
+    switched: Integers | None = None,
+    most: int = MOST_STAGES,
 ) -> Index1Form:
     """The torn form, with chains of assignments cut; the plain form where cutting does not help."""
-    form = special_index1(structure, blocks, tearing=True, keep=keep)
+    form = special_index1(structure, blocks, tearing=True, keep=keep, switched=switched)
     for _ in range(TRIES):
         stage = stages_of(form)
         if stage.max(initial=0) <= most:
@@ -48,10 +52,10 @@ def index1_with_few_stages(
         cut = _with_relatives(cut, structure.equation_derivative)
         may_solve = structure.solvable & ~cut[structure.equation_of_entry()]
         structure = replace(structure, solvable=may_solve)
-        form = special_index1(structure, blocks, tearing=True, keep=keep)
+        form = special_index1(structure, blocks, tearing=True, keep=keep, switched=switched)
     if stages_of(form).max(initial=0) <= most:
         return form
-    return special_index1(structure, blocks, tearing=False, keep=keep)
+    return special_index1(structure, blocks, tearing=False, keep=keep, switched=switched)
 
 
 def _with_relatives(marked: Integers, derivative: Integers) -> Integers:

@@ -127,6 +127,7 @@ def transform(
     *,
     keep: Integers | None = None,
     tearing: bool | str = True,
+    switched: Integers | None = None,
     check: bool = False,
 ) -> Transformation:
     """Remove singularities, reduce the index, sort, tear, and arrange as special index-1 form.
@@ -143,6 +144,8 @@ def transform(
         Marks variables that should stay in x if possible.
     tearing : bool or "auto"
         Whether variables are assigned where they can be. "auto": without long chains of assignments.
+    switched : array of bool, optional
+        Marks equations that may become constraints at an event.
     check : bool
         Validate blocks and form; slower.
 
@@ -190,10 +193,11 @@ def transform(
     final = reduction.structure
     blocks = blt(final, reduction.flow, final.highest_equations(), final.highest_variables())
     kept = None if keep is None else extend_mask(simplified.marks(keep), final.variable_count)
+    constraints = None if switched is None else np.flatnonzero(switched[simplified.equations])
     if tearing == "auto":
-        form = index1_with_few_stages(final, blocks, kept)
+        form = index1_with_few_stages(final, blocks, kept, constraints)
     else:
-        form = special_index1(final, blocks, tearing=bool(tearing), keep=kept)
+        form = special_index1(final, blocks, tearing=bool(tearing), keep=kept, switched=constraints)
     if check:
         check_blt(final, reduction.flow, blocks)
         check_index1(form)

@@ -11,6 +11,7 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
+from .arrays.structure import Integers
 from .arrays.transform import SingularStructure, Transformation, transform
 from .compiled_model import CompiledModel
 from .errors import ModelError, ModelWarning, StructureError
@@ -21,6 +22,8 @@ from .language.model import Model
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
+from .lowering.switched_constraints import switched_constraints
+from .lowering.value_map import value_map
 from .program.fingerprint import fingerprint
 from .program.translation import Translation
 
@@ -116,14 +119,19 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     seconds["structure"] = clock.perf_counter() - began
     began = clock.perf_counter()
     transformed = _transformed(flat, structure, tearing, check)
+    switched = None
+    if flat.discretes:
+        switched = switched_constraints(structure, transformed, value_map(structure, transformed))
+        if switched.any():
+            transformed = _transformed(flat, structure, tearing, check, switched)
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
     functions = with_plans(structure, index1_functions(structure, transformed))
     if tearing == "auto" and functions.plans is None and _is_long(functions):
-        transformed = _transformed(flat, structure, False, check)
+        transformed = _transformed(flat, structure, False, check, switched)
         functions = with_plans(structure, index1_functions(structure, transformed))
     seconds["functions"] = clock.perf_counter() - began
-    return Translation(structure, transformed, functions, seconds)
+    return Translation(structure, transformed, functions, seconds, switched)
 
 
 def _is_long(functions: Index1Functions) -> bool:
@@ -136,7 +144,11 @@ def _is_long(functions: Index1Functions) -> bool:
 
 
 def _transformed(
-    flat: FlatModel, structure: ModelStructure, tearing: bool | str, check: bool
+    flat: FlatModel,
+    structure: ModelStructure,
+    tearing: bool | str,
+    check: bool,
+    switched: Integers | None = None,
 ) -> Transformation:
     try:
         return transform(
@@ -145,6 +157,7 @@ def _transformed(
             structure.integer_rows,
             keep=structure.has_start,
             tearing=tearing,
+            switched=switched,
             check=check,
         )
     except SingularStructure as singular:

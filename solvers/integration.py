@@ -182,7 +182,8 @@ class Integration:
             elif status != Status.RUNNING and not self._pending():
                 return status
 
-    # Events outside of the loop -----------------------------------------------------------------------------
+    # Events outside of the loop
+    # -----------------------------------------------------------------------------
 
     def _event(self, occasion: Occasion, carefully: bool = False) -> Status:
         """An event here and now; RUNNING if the run may go on after it."""
@@ -226,7 +227,7 @@ class Integration:
 
     def end(self) -> Status:
         """The event at the end of a run."""
-        if self.hybrid is None or self.state is None:
+        if self.hybrid is None or self.state is None or not self.hybrid.ends_with_event(self.t_last):
             return Status.SUCCESS
         status = self._event(Occasion.TERMINAL)
         return Status.SUCCESS if status == Status.RUNNING else status

@@ -84,8 +84,8 @@ class Problem:
         The residual factorizes matrices: it is not evaluated at many points by a `vmap`, where threads of
         XLA could wait for each other for ever.
     events : Events, optional
-        What happens at events, inside of the compiled loop; its crossings take the place of `crossings`. None:
-        nothing but stopping at `crossings`.
+        What happens at events, inside of the compiled loop; its crossings take the place of `crossings`.
+        None: nothing but stopping at `crossings`.
     cache : ProblemCache
         What was made ready for this problem; not to be given.
 

@@ -192,6 +192,12 @@ class Component(metaclass=ComponentMeta):
                 raise ModelError(
                     f"{type(self).__name__}.{name} is a Flow ({user_source()}): flows belong to connectors."
                 )
+            if value.kind is SymbolKind.DISCRETE and not hasattr(type(self), "equations"):
+                raise ModelError(
+                    f"{type(self).__name__}.{name} is a Discrete in a connector ({user_source()}): "
+                    f"connections equate continuous variables. Declare a Var, and give it its value by an "
+                    f"equation: self.port.y == self.on."
+                )
             return value.symbol(name, self).leaf()
         if isinstance(value, ComponentArray) and value._shape != value._lead:
             raise ModelError(

@@ -83,8 +83,11 @@ def element_name(flat: FlatModel, element: int) -> str:
         if symbol.offset <= element < symbol.offset + symbol.size:
             if not symbol.shape:
                 return symbol.name
-            index = np.unravel_index(element - symbol.offset, symbol.shape)
-            return f"{symbol.name}[{', '.join(str(int(k)) for k in index)}]"
+            index = [int(k) for k in np.unravel_index(element - symbol.offset, symbol.shape)]
+            copies, own = iter(index[: len(symbol.lead)]), index[len(symbol.lead) :]
+            segments = symbol.symbol.segments()
+            path = ".".join(f"{name}[{next(copies)}]" if is_array else name for name, is_array in segments)
+            return f"{path}[{', '.join(map(str, own))}]" if own else path
     raise IndexError(f"there is no discrete element {element}")
 
 

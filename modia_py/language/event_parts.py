@@ -45,6 +45,16 @@ class HiddenSymbol:
         return self.name
 
 
+class _Written:
+    """A part that prints as what was written in place of its symbol."""
+
+    symbol: HiddenSymbol
+
+    def text(self, naming: Naming) -> str:
+        assert self.symbol.written is not None
+        return expression_text(self.symbol.written, naming)
+
+
 class RelationKind(Enum):
     """How the instants are found at which a relation changes."""
 
@@ -54,7 +64,7 @@ class RelationKind(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Relation:
+class Relation(_Written):
     """A relation that makes events: it holds where z > 0, or, `negated`, where not z > 0.
 
     `scale` is the size of what is compared, against which differences are rounding.
@@ -67,10 +77,6 @@ class Relation:
     kind: RelationKind
     source: Source
 
-    def text(self, naming: Naming) -> str:
-        assert self.symbol.written is not None
-        return expression_text(self.symbol.written, naming)
-
     def expressions(self) -> tuple[Expr, ...]:
         return self.z, self.scale
 
@@ -80,17 +86,13 @@ class Relation:
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(_Written):
     """Instants offset + k*period."""
 
     symbol: HiddenSymbol
     period: Expr
     offset: Expr
     source: Source
-
-    def text(self, naming: Naming) -> str:
-        assert self.symbol.written is not None
-        return expression_text(self.symbol.written, naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return self.period, self.offset
@@ -101,16 +103,12 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class LeftLimit:
+class LeftLimit(_Written):
     """The value of a continuous expression just before an event."""
 
     symbol: HiddenSymbol
     value: Expr
     source: Source
-
-    def text(self, naming: Naming) -> str:
-        assert self.symbol.written is not None
-        return expression_text(self.symbol.written, naming)
 
     def expressions(self) -> tuple[Expr, ...]:
         return (self.value,)

@@ -145,7 +145,7 @@ class EventScope:
             needed = _needed(node, mode)
             missing = [each for each in needed if (id(each[0]), each[1]) not in table]
             if missing:
-                stack += missing
+                stack += reversed(missing)
                 continue
             stack.pop()
             if (id(node), mode) not in table:

@@ -23,6 +23,7 @@ class Symbol:
 
     written: Expr | None = None
     """What a leaf of it prints as, where it has no name."""
+    reason = ""
 
     def __init__(self, declaration: Any, name: str, component: Any):
         self.declaration = declaration

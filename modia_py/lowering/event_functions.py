@@ -165,12 +165,12 @@ class EventFunctions:
         """Complain about periods, computed from parameters, that are not positive."""
         period = np.asarray(self.period(vectors))
         for row in np.flatnonzero(~(np.isfinite(period) & (period > 0))).tolist():
-            entry = self.samples.entry(row)[0]
+            part, owner = self.samples.entry(row)[0].part, self.samples.entry(row)[0].owner
             path = self.samples.path(row)
-            of = f" of {path}" if path else ""
+            name = f"`{part.text(owner.local_naming)}`{f' of {path}' if path else ''}"
             raise ModelError(
-                f"`{entry.part.text(entry.owner.local_naming)}`{of} ({self.samples.source(row)}) has the period {period[row]:g}: it has no "
-                f"next instant. The period is a positive number of seconds."
+                f"{name} ({part.source}) has the period {period[row]:g}: it has no next instant. The "
+                f"period is a positive number of seconds."
             )
 
 

@@ -7,6 +7,7 @@ many copies it has. So equations become a plan where they are few, or where ther
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,8 @@ class Plans:
 
     residual: PlannedFunction | MixedFunction
     values: PlannedFunction | MixedFunction
+    compute: Callable[..., Any]
+    """All values as they were before they became a plan: for other plans that need some of them."""
 
     def patterns(self) -> tuple[sparse.csr_array, sparse.csr_array]:
         """Where rows, and values, depend on [x, xdot]."""
@@ -59,6 +62,7 @@ def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Funct
         plans = Plans(
             planned(lambda t, x, xdot, p, u: functions.residual(t[0], x, xdot, p, u), sizes),
             planned(lambda t, x, xdot, p, u: functions.values(t[0], x, xdot, p, u), sizes),
+            functions.values,
         )
     except CannotPlan as reason:
         return replace(functions, why_not_planned=str(reason))

@@ -45,7 +45,7 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
     )
     parameters = tuple((p.name, p.shape, p.symbol.nonzero) for p in flat.parameters)
     inputs = tuple((entry.name, entry.shape) for entry in flat.inputs)
-    discretes = tuple((d.name, d.shape, d.lead, d.symbol.role) for d in flat.discretes)
+    discretes = tuple((d.name, d.shape, d.lead, d.symbol.role, d.symbol.reason) for d in flat.discretes)
     equations = tuple(
         tuple((of_equation(e.equation, e.owner.scope), e.owner.name, e.owner.lead) for e in group)
         for group in (flat.equations, flat.initial_equations)

@@ -38,7 +38,7 @@ class ProgramCache:
     """The last parameters of a large model with which its equations were found to be independent."""
     relations_of_time: Watch | None = None
     """Searches relations of the time for the instants at which they change."""
-    at_start: tuple[Callable[..., Any], ...] | None = None
+    at_start: Any = None
     """The event at the start, compiled (`start.events`)."""
     checker: Any = None
     """Violations of the equations as written (`simulation.certificate`)."""

@@ -1,7 +1,7 @@
 """`reinit`: new values of states, put into x.
 
-A state that stands in x is set there. One that was eliminated is a function of x: x is moved by as little as gives it its
-new value, and the restart after it moves the rest onto the constraints.
+A state that stands in x is set there. One that was eliminated is a function of x: x is moved by as little
+as gives it its new value, and the restart after it moves the rest onto the constraints.
 """
 
 from __future__ import annotations
@@ -18,18 +18,26 @@ from ..arrays.structure import NONE
 from ..errors import ModelError
 from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
+from .event_evaluation import EventEvaluation
+from .signals import Signals, held_time
 
 SWEEPS = 8
 """Over all eliminated states that are set: each one moves x a little for the others."""
 
-Reinit = Callable[[Any, Any, Any, dict[str, Any], Any], tuple[Any, Any]]
+Reinit = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
 
 
-def make_reinits(ef: EventFunctions, functions: Index1Functions, kind: np.ndarray) -> Reinit:
-    """reinit(t, x, xdot, vectors, vectors_of) -> (whether any fires, x)."""
+def make_reinits(
+    ef: EventFunctions,
+    known: EventEvaluation,
+    functions: Index1Functions,
+    signals: Signals,
+    kind: np.ndarray,
+) -> Reinit:
+    """reinit(t, x, xdot, arguments) -> (whether any fires, x)."""
     table = ef.reinits
     if not len(table):
-        return lambda t, x, xdot, known, vectors_of: (jnp.zeros((), bool), x)
+        return lambda t, x, xdot, arguments: (jnp.zeros((), bool), x)
     where, n = functions.value_map, functions.size
     place = np.array([where.place[o][e] for o, e in zip(table.order, table.place, strict=True)])
     sign = np.array([where.sign[o][e] for o, e in zip(table.order, table.place, strict=True)], float)
@@ -40,8 +48,9 @@ def make_reinits(ef: EventFunctions, functions: Index1Functions, kind: np.ndarra
         _check_state(ef, functions, row)
     indirect = np.flatnonzero(~direct)
 
-    def reinit(t: Any, x: Any, xdot: Any, known: dict[str, Any], vectors_of: Any) -> tuple[Any, Any]:
-        values, fires = ef.reinit(known)
+    def reinit(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any]:
+        found = known.reinit(t, x, xdot, a)
+        values, fires = found[: len(table)], found[len(table) :] != 0
         new = x
         for row in np.flatnonzero(direct).tolist() if direct.sum() <= 8 else []:
             new = new.at[place[row]].set(jnp.where(fires[row], sign[row] * values[row], new[place[row]]))
@@ -50,16 +59,20 @@ def make_reinits(ef: EventFunctions, functions: Index1Functions, kind: np.ndarra
             target = jnp.where(fires[rows], place[rows], len(x))  # beyond the end: nothing is set
             new = new.at[target].set(sign[rows] * values[rows], mode="drop")
         if len(indirect):
-            new = _moved(new, vectors_of, values, fires)
+            new = _moved(t, new, xdot, a, values, fires)
         return jnp.any(fires), new
 
-    def _moved(x: Any, vectors_of: Any, values: Any, fires: Any) -> Any:
+    def _moved(t: Any, x: Any, xdot: Any, a: Any, values: Any, fires: Any) -> Any:
+        t = held_time(t, a.signals)
+        u = signals.values(t, a.signals, functions.input_order)
         may_move = jnp.concatenate([jnp.asarray(is_state, float), jnp.zeros(len(x) - n)])
 
         def sweep(_: int, x: Any) -> Any:
             for row in indirect.tolist():
-                now, pull = jax.vjp(lambda x, row=row: vectors_of(x)["w"][place[row]], x)
-                gradient = may_move * pull(jnp.ones(()))[0]
+                now, gradient = _with_gradient(
+                    lambda x, row=row: functions.values(t, x[:n], xdot[:n], a.p, u)[place[row]], x
+                )
+                gradient = may_move * gradient
                 shift = gradient * (sign[row] * values[row] - now) / jnp.sum(gradient**2)
                 x = jnp.where(fires[row], x + shift, x)
             return x
@@ -67,6 +80,11 @@ def make_reinits(ef: EventFunctions, functions: Index1Functions, kind: np.ndarra
         return jax.lax.fori_loop(0, SWEEPS, sweep, x)
 
     return reinit
+
+
+def _with_gradient(function: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """A number and its gradient, forward: plans have no other derivative."""
+    return function(x), jax.jacfwd(function)(x)
 
 
 def _check_state(ef: EventFunctions, functions: Index1Functions, row: int) -> None:
@@ -77,7 +95,7 @@ def _check_state(ef: EventFunctions, functions: Index1Functions, row: int) -> No
         return
     path = table.path(row)
     raise ModelError(
-        f"`{table.text(row)}`{f' in {path}' if path else ''} ({table.source(row)}) sets a variable that is no state: "
-        f"the equations do not contain its derivative, and give it a value at every time. Set a state that it depends "
-        f"on, or assign a Discrete that its equation contains."
+        f"`{table.text(row)}`{f' in {path}' if path else ''} ({table.source(row)}) sets a variable that is
+        no state: " f"the equations do not contain its derivative, and give it a value at every time. Set a
+        state that it depends " f"on, or assign a Discrete that its equation contains."
     )

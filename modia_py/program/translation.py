@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..arrays.structure import Integers
 from ..arrays.transform import Transformation, transform
 from ..lowering.event_functions import EventFunctions, event_functions, has_events
 from ..lowering.index1_functions import Index1Functions, index1_functions
@@ -46,6 +47,8 @@ class Translation:
     transformed: Transformation
     functions: Index1Functions
     seconds: dict[str, float]
+    switched: Integers | None = None
+    """Flags of equations that may become constraints at an event."""
     crossings: Crossings | None = None
     cache: TranslationCache = field(default_factory=TranslationCache, repr=False)
 
@@ -106,7 +109,8 @@ class Translation:
                 structure.integer_rows,
                 keep=structure.has_start,
                 tearing=False,
+                switched=self.switched,
             )
             functions = with_plans(structure, index1_functions(structure, transformed))
-            self.cache.plain = Translation(structure, transformed, functions, {})
+            self.cache.plain = Translation(structure, transformed, functions, {}, self.switched)
         return self.cache.plain

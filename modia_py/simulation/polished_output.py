@@ -56,7 +56,7 @@ def polished(
     With what was found on the way: a state that does not follow its equations; notes on branches.
     """
     rows, size = sum(len(span.t) for span in spans), program.functions.size
-    if program.events is not None or not size or not rows or not _pays(program, spans[0], rows, work):
+    if not size or not rows or not _pays(program, spans[0], rows, work):
         return spans, None, ()
     found, worst, notes = [], None, []
     for span in spans:
@@ -66,14 +66,15 @@ def polished(
         new = polish(
             program.problem, span.seen, span.x, span.xdot, span.arguments, rtol=rtol, atol=atol,
             step=np.divide(1.0, span.slack, np.zeros_like(span.slack), where=span.slack > 0),
-            linear_solver=linear_solver,
+            discretes=span.discrete_rows, linear_solver=linear_solver,
         )  # fmt: skip
         slack = np.where(new.settled, 0.0, span.slack)
         found.append(replace(span, x=new.x, xdot=new.xdot, slack=slack))
         k = int(np.argmax(new.defect))
         if not new.defect[k] <= max(LARGEST_DEFECT, worst.defect if worst else 0.0):
             worst = Unresolved(float(span.t[k]), int(new.element[k]), float(new.defect[k]))
-        notes += _branch_notes(span.t, new.sign)
+        if program.events is None:  # another mode may have another sign
+            notes += _branch_notes(span.t, new.sign)
     return found, worst, tuple(notes)
 
 

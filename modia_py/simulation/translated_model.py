@@ -24,14 +24,14 @@ from ..results.result import ResultVariable
 from ..solvers import Status
 from ..start.consistent import consistent_start, fully_assigned_start
 from ..start.errors import NoStartFound
-from ..start.events import start_with_events
+from ..start.events import start_with_events, with_rows_of_mode
 from ..start.impulse import impulsive_start, in_other_form
 from ..start.problem import StartPoint, StartProblem, slow_start_report
 from ..start.regularity import check_regular
 from ..start.values import StartValues, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
-from .event_data import with_event_data
 from .compile_times import watch_compilation
+from .event_data import with_event_data
 from .nominal_values import below_tolerance, nominal_of_x
 from .outputs import Outputs, declared_discretes
 from .polished_output import polished
@@ -100,6 +100,8 @@ class TranslatedModel:
             else:
                 arguments = with_event_data(program, arguments, options)
                 point, arguments = start_with_events(program, arguments, options.start, find_start)
+                own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
+                self._check_regular(program, signals, own, options.start, point)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation() as integrating:
@@ -194,7 +196,8 @@ class TranslatedModel:
         point = known.get(key)
         if point is None:
             point = self._found_start(program, signals, problem, init, how)
-            self._check_regular(program, signals, arguments, t, point)
+            if program.events is None:
+                self._check_regular(program, signals, arguments, t, point)
             while len(known) >= MOST_STARTS:
                 known.pop(next(iter(known)), None)
             known[key] = point
@@ -239,7 +242,11 @@ class TranslatedModel:
         where = program.functions.value_map
         given = start_values(self._values, arguments.p, "init", init, where)
         guess = start_values(self._values, arguments.p, "guess", None, where)
-        return StartProblem(program, given, guess, arguments, t, report)
+        problem = StartProblem(program, given, guess, arguments, t, report)
+        if program.events is not None and program.functions.size:
+            x, xdot = np.split(problem.z_guess, 2)
+            problem.arguments = with_rows_of_mode(program, t, x, xdot, arguments)
+        return problem
 
     def _places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
         symbol, order = resolve_variable(self.flat, name)

@@ -1,14 +1,15 @@
 """The event at the start: relations, discrete values and start values that fit each other.
 
-Which side a relation is on depends on the start values, and these on the equations, which depend on the relations. They
-are found in turns. A condition that is true at the start does not fire for that; one that is true because of
-`initial()`, or of a `sample` at this instant, does.
+Which side a relation is on depends on the start values, and these on the equations, which depend on the
+relations. They are found in turns. A condition that is true at the start does not fire for that; one that
+is true because of `initial()`, or of a `sample` at this instant, does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ..errors import SimulationError
 from ..program.program import Arguments, Program
 from ..solvers import impulse_start
 from ..solvers.compile_options import quick_jit
+from ..solvers.events.contract import Effect
 from ..solvers.events.restart import rows_of_mode
 from .problem import StartPoint
 
@@ -29,41 +31,60 @@ def start_with_events(
     program: Program, arguments: Arguments, t: float, find: FindStart
 ) -> tuple[StartPoint, Arguments]:
     """Start values, and the data of the run with discrete values that fit them."""
-    events = program.events
-    assert events is not None
-    if program.cache.at_start is None:
-        size = program.functions.size
-        program.cache.at_start = (
-            quick_jit(events.at_start, size),
-            quick_jit(lambda *given: rows_of_mode(program.problem, *given), size),
-            quick_jit(events.contract.settle, size),
-        )
-    at_start, rows, settle = program.cache.at_start
-    declared = np.asarray(events.discretes(arguments.p))
-    relations = events.functions.relations
+    compiled = _compiled(program)
+    assert program.events is not None
+    declared = np.asarray(program.events.discretes(arguments.p))
     for _ in range(MOST_TURNS):
-        point = find(arguments)
-        x, xdot = _padded(point)
-        arguments = rows(t, x, xdot, arguments)
-        flags = np.asarray(arguments.events.rows)
-        if not np.array_equal(flags, program.problem.row_flags):
-            point = _in_mode(program, t, point, arguments)
-            x, xdot = _padded(point)
-        x_new, found, (changed, moved) = at_start(t, x, xdot, arguments, declared)
+        point = _in_mode(program, t, find(arguments), arguments)
+        x, found, (changed, moved) = compiled.at_start(t, *_padded(point), arguments, declared)
         before, arguments = arguments, found
         if not bool(changed):
             if bool(moved):
-                point = _in_mode(program, t, replace(point, x=np.asarray(x_new)), arguments)
-                x, xdot = _padded(point)
-            return point, settle(t, x, xdot, arguments)
-    differ = np.flatnonzero(np.asarray(before.p) != np.asarray(arguments.p))
-    offset = events.functions.parameter_size
-    names = [relations.text(k) for k in range(len(relations)) if offset + relations.place[k] in differ]
-    listed = "\n".join(f"    {name}" for name in names[:LISTED])
-    raise SimulationError(
-        f"{program.structure.flat.name}: no start was found at which relations and values fit each other: "
-        f"they change each other for ever.\n{listed}"
-    )
+                point = _restarted(program, t, replace(point, x=np.asarray(x)), arguments)
+            return _until_nothing_changes(program, t, point, arguments)
+    raise _endless(program, before, arguments)
+
+
+class _Compiled(NamedTuple):
+    at_start: Callable[..., Any]
+    one_pass: Callable[..., Any]
+    settle: Callable[..., Any]
+
+
+def _compiled(program: Program) -> _Compiled:
+    if program.cache.at_start is None:
+        assert program.events is not None
+        events, size = program.events, program.functions.size
+        program.cache.at_start = _Compiled(
+            quick_jit(events.at_start, size),
+            quick_jit(events.contract.one_pass, size),
+            quick_jit(events.contract.settle, size),
+        )
+    return program.cache.at_start
+
+
+def _until_nothing_changes(
+    program: Program, t: float, point: StartPoint, arguments: Arguments
+) -> tuple[StartPoint, Arguments]:
+    """What follows from the first pass, as at any event."""
+    compiled = _compiled(program)
+    for number in range(1, MOST_TURNS):
+        before = arguments
+        x, arguments, effect = compiled.one_pass(t, *_padded(point), arguments, number)
+        if effect == Effect.NOTHING:
+            return point, compiled.settle(t, *_padded(point), arguments)
+        if effect == Effect.EQUATIONS:
+            point = _restarted(program, t, replace(point, x=np.asarray(x)), arguments)
+    raise _endless(program, before, arguments)
+
+
+def with_rows_of_mode(program: Program, t: float, x: Any, xdot: Any, arguments: Arguments) -> Arguments:
+    """Arguments with flags of the rows that contain derivatives in the present mode."""
+    if program.events is None or not program.functions.size:
+        return arguments
+    flags = program.problem.row_flags
+    arguments = arguments._replace(events=arguments.events._replace(rows=flags))
+    return rows_of_mode(program.problem, np.asarray(float(t)), np.asarray(x), np.asarray(xdot), arguments)
 
 
 def _padded(point: StartPoint) -> tuple[np.ndarray, np.ndarray]:
@@ -73,11 +94,33 @@ def _padded(point: StartPoint) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _in_mode(program: Program, t: float, point: StartPoint, arguments: Arguments) -> StartPoint:
-    """Where equations are constraints that were none when the start was found: impulses, as at an event."""
+    """Where equations are constraints in this mode, which a start does not know: as at an event."""
+    own = with_rows_of_mode(program, t, *_padded(point), arguments)
+    if np.array_equal(np.asarray(own.events.rows), program.problem.row_flags):
+        return point
+    return _restarted(program, t, point, own)
+
+
+def _restarted(program: Program, t: float, point: StartPoint, arguments: Arguments) -> StartPoint:
+    """Values after impulses, as at an event."""
     x, xdot = _padded(point)
+    arguments = with_rows_of_mode(program, t, x, xdot, arguments)
     found = impulse_start(program.problem, t, x, arguments, xdot)
     if not found.success:
         raise SimulationError(
             f"{program.structure.flat.name}: no values were found with which to start. {found.message}"
         )
-    return replace(point, x=found.x, xdot=found.xdot)
+    return replace(point, x=found.x[: len(point.x)], xdot=found.xdot[: len(point.x)])
+
+
+def _endless(program: Program, before: Arguments, after: Arguments) -> SimulationError:
+    assert program.events is not None
+    functions = program.events.functions
+    differ = np.flatnonzero(np.asarray(before.p) != np.asarray(after.p)) - functions.parameter_size
+    relations = functions.relations
+    rows = np.flatnonzero(np.isin(relations.place, differ))[:LISTED].tolist()
+    listed = "".join(f"\n    {relations.text(row)}  ({relations.source(row)})" for row in rows)
+    return SimulationError(
+        f"{program.structure.flat.name}: no start was found at which relations and values fit each other; "
+        f"they change each other for ever:{listed}"
+    )

@@ -23,6 +23,7 @@ from ..program.program import Arguments, Program
 from ..solvers.matrix.null_space import null_space
 from ..solvers.roots.initialize import form_matrix
 from .dependent_equations import dependency
+from .events import with_rows_of_mode
 
 LARGE = 20_000
 """From so many unknowns on, one look for the same parameters is enough."""
@@ -51,6 +52,7 @@ def check_regular(
     if text is None and torn and _has_rounding(matrix):
         other = plain()
         x, xdot = in_other_form(program, other, arguments, t, x, xdot)
+        arguments = with_rows_of_mode(other, t, x, xdot, arguments)
         matrix = form_matrix(other.problem, t, x, xdot, arguments)
         text = dependency_text(other, matrix, t, arguments)
     if text is not None:

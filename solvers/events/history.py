@@ -1,7 +1,8 @@
 """The events of a run, as Python keeps them: chunk by chunk, with bounded memory.
 
-Discrete values are kept as changes. Of each event the rows just before and after it are put between the rows of output,
-as long as all of them together stay below a limit; what is dropped beyond it are rows, never events.
+Discrete values are kept as changes. Of each event the rows just before and after it are put between the
+rows of output, as long as all of them together stay below a limit; what is dropped beyond it are rows,
+never events.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class EventHistory:
         return merged
 
     def add(self, t: float, discretes: np.ndarray, row: int, passes: int, is_crossing: bool) -> None:
-        """An event outside of the loop, whose rows the caller keeps; so many rows come before the one after it."""
+        """An event outside of the loop, whose rows the caller keeps; so many rows come before the one
+        after it."""
         self._record(np.array([t, 0.0, passes, is_crossing], float), discretes, row, has_rows=True)
 
     def _record(self, numbers: np.ndarray, discretes: np.ndarray, row: int, has_rows: bool) -> None:

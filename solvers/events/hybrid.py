@@ -1,8 +1,9 @@
 """What a run with events carries through the compiled loop besides its state, and an event inside of it.
 
 An event waits where a crossing was located, or where a time event was reached. The loop meets it before the
-next attempt: rows of output up to the event are written then. The run goes on with a new start at order one; where
-an event at the end of a step has left the equations as they were, it goes on as if nothing had happened.
+next attempt: rows of output up to the event are written then. The run goes on with a new start at order
+one; where an event at the end of a step has left the equations as they were, it goes on as if nothing had
+happened.
 """
 
 from __future__ import annotations

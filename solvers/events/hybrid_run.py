@@ -1,7 +1,8 @@
-"""Events of a run from Python's side: what the compiled loop carries for them, and what it leaves to Python.
+"""Events of a run from Python's side: what the compiled loop carries for them, and what it leaves to
+Python.
 
-The loop handles events itself. Python handles those at stops and at the end of a run, and those after which the loop has
-found no values to go on with: more careful iterations are made here (`roots.initialize`).
+The loop handles events itself. Python handles those at stops and at the end of a run, and those after which
+the loop has found no values to go on with: more careful iterations are made here (`roots.initialize`).
 """
 
 from __future__ import annotations
@@ -70,6 +71,10 @@ class HybridRun:
     def is_waiting(self, status: Status, t: float) -> bool:
         """Whether the loop has stopped for an event that it will handle."""
         return status == Status.CROSSING or (status == Status.SUCCESS and t < float(self.hybrid.t_stop))
+
+    def ends_with_event(self, t: float) -> bool:
+        """Whether something may happen at the end of the run."""
+        return self.events.has_terminal or float(self.hybrid.t_event) <= t
 
     def handle(
         self, tables: Any, settings: Any, state: Any, t: float, x: Any, xdot: Any, occasion: Occasion

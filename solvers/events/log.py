@@ -1,7 +1,7 @@
 """The record of events, written by the compiled loop: when, and the values on both sides.
 
-It holds one chunk. Rows of output and events are written to different buffers: `row` says how many rows of the chunk
-came before an event.
+It holds one chunk. Rows of output and events are written to different buffers: `row` says how many rows of
+the chunk came before an event.
 """
 
 from __future__ import annotations

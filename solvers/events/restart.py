@@ -1,12 +1,12 @@
 """Consistent values after discrete ones have changed, inside of compiled code.
 
-    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0           Md = dfd/dxdot: states stay, unless an impulse moves them
-    xdot+   fd(x+, xdot+) = 0,     dfc/dx xdot+ + dfc/dt = 0
+    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0           Md = dfd/dxdot: states stay, unless an impulse moves
+    them xdot+   fd(x+, xdot+) = 0,     dfc/dx xdot+ + dfc/dt = 0
 
-Both have the matrix of the special form, [dfd/dxdot; dfc/dx]. Where all derivatives of an fd row vanish in a
-mode, the row is a constraint there (a clutch that is engaged): it is found here, and stays one until the
-next event. This is `roots.initialize` for a few plain iterations of Newton's method; where they do not suffice,
-the caller takes that.
+Both have the matrix of the special form, [dfd/dxdot; dfc/dx]. Where all derivatives of an fd row vanish in
+a mode, the row is a constraint there (a clutch that is engaged): it is found here, and stays one until the
+next event. This is `roots.initialize` for a few plain iterations of Newton's method; where they do not
+suffice, the caller takes that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from ..linear.contract import Factors
-from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values, value_and_rate
+from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values
 from ..method.context import Context
 from ..method.tolerances import error_weights
 from ..problem import Problem
@@ -40,13 +40,66 @@ class Restarted(NamedTuple):
 def restart(
     context: Context, t: jax.Array, x_left: jax.Array, xdot: jax.Array, p: Any, factors: Factors
 ) -> Restarted:
-    """x and xdot after an event, from those before and the new discrete values in p. Factors are those of a matrix
-    before: linear solvers may use their pivots, and their memory."""
-    p = rows_of_mode(context.problem, t, x_left, xdot, p)
-    context = context._replace(p=p)
-    x, x_found, factors = _after_impulse(context, t, x_left, xdot, factors)
-    slope, slope_found, factors = _slope(context, t, x, xdot, factors)
-    return Restarted(x, slope, p, factors, x_found & slope_found)
+    """x and xdot after an event, from those before and the new discrete values in p. Factors are those of a
+    matrix before: linear solvers may use their pivots, and their memory.
+
+    Both systems are solved by one loop, first that of x+: what it evaluates is compiled once.
+    """
+    method, tables, settings, _ = context
+    problem = method.problem
+    p = rows_of_mode(problem, t, x_left, xdot, p)
+    is_fd, weights = fd_rows(problem, p), error_weights(x_left, settings)
+    no = jnp.zeros((), bool)
+
+    def improve(now: _Search) -> _Search:
+        x, slope, of_slope = now.x, now.xdot, now.of_slope
+        along = jnp.where(of_slope, 1.0, 0.0)
+        value, rate = jax.jvp(
+            lambda t, x, slope: problem.residual(t, x, slope, p),
+            (t, x, slope),
+            (along, along * slope, (1.0 - along) * (x - x_left)),
+        )
+        residual = jnp.where(is_fd ^ of_slope, rate, value)
+        values = matrix_values(
+            problem, method.directions, tables.gather, t, x, slope, p, jnp.asarray(C_ZERO)
+        )
+        factors = method.solver.factor(tables.solver, values, now.factors)
+        delta = method.solver.solve(tables.solver, factors, -residual)
+        first = jnp.where(of_slope & (now.count == 0), jnp.abs(delta), now.first)
+        new_slope = slope + delta
+        relative = jnp.where(delta == 0.0, 0.0, jnp.abs(delta) / jnp.maximum(jnp.abs(new_slope), first))
+        change = jnp.where(of_slope, jnp.max(relative), jnp.max(jnp.abs(delta * weights)))
+        settled = change <= jnp.where(of_slope, SLOPE_SETTLED, SETTLED)
+        goes_on = settled & ~of_slope
+        return _Search(
+            jnp.where(of_slope, x, x + delta),
+            jnp.where(of_slope, new_slope, slope),
+            of_slope | goes_on,
+            settled & of_slope,
+            first,
+            jnp.where(goes_on, 0, now.count + 1),
+            factors,
+        )
+
+    def is_left(now: _Search) -> jax.Array:
+        return ~now.settled & (now.count < ITERATIONS)
+
+    start = _Search(x_left, xdot, no, no, jnp.zeros_like(xdot), jnp.asarray(0), factors)
+    found = jax.lax.while_loop(is_left, improve, start)
+    finite = jnp.all(jnp.isfinite(found.x)) & jnp.all(jnp.isfinite(found.xdot))
+    return Restarted(found.x, found.xdot, p, found.factors, found.settled & finite)
+
+
+class _Search(NamedTuple):
+    x: jax.Array
+    xdot: jax.Array
+    of_slope: jax.Array
+    """Whether x+ is found, and xdot+ is searched."""
+    settled: jax.Array
+    first: jax.Array
+    """The first change of xdot."""
+    count: jax.Array
+    factors: Factors
 
 
 def rows_of_mode(problem: Problem, t: Any, x: Any, xdot: Any, p: Any) -> Any:
@@ -59,65 +112,3 @@ def rows_of_mode(problem: Problem, t: Any, x: Any, xdot: Any, p: Any) -> Any:
     along = 1.0 + jnp.sqrt(jnp.arange(1.0, problem.size + 1.0)) % 1.0
     _, change = jax.jvp(lambda slope: problem.residual(t, x, slope, p), (jnp.asarray(xdot),), (along,))
     return events.with_row_flags(p, jnp.asarray(problem.row_flags) & (change != 0.0))
-
-
-def _factors(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, old: Factors) -> Factors:
-    method, tables, _, p = context
-    c = jnp.asarray(C_ZERO)
-    values = matrix_values(method.problem, method.directions, tables.gather, t, x, xdot, p, c)
-    return method.solver.factor(tables.solver, values, old)
-
-
-def _after_impulse(
-    context: Context, t: jax.Array, x_left: jax.Array, xdot: jax.Array, factors: Factors
-) -> tuple[jax.Array, jax.Array, Factors]:
-    problem, p = context.problem, context.p
-    is_fd = fd_rows(problem, p)
-    weights = error_weights(x_left, context.settings)
-
-    def residual(x: jax.Array) -> jax.Array:
-        value, impulse = jax.jvp(lambda slope: problem.residual(t, x, slope, p), (xdot,), (x - x_left,))
-        return jnp.where(is_fd, impulse, value)
-
-    def improve(now: tuple[Any, ...]) -> tuple[Any, ...]:
-        x, _, count, factors = now
-        factors = _factors(context, t, x, xdot, factors)
-        delta = context.solve(factors, -residual(x))
-        return x + delta, jnp.max(jnp.abs(delta * weights)), count + 1, factors
-
-    def is_left(now: tuple[Any, ...]) -> jax.Array:
-        _, change, count, _ = now
-        return (change > SETTLED) & (count < ITERATIONS)
-
-    start = x_left, jnp.asarray(jnp.inf), jnp.asarray(0), factors
-    x, change, _, factors = jax.lax.while_loop(is_left, improve, start)
-    return x, (change <= SETTLED) & jnp.all(jnp.isfinite(x)), factors
-
-
-def _slope(
-    context: Context, t: jax.Array, x: jax.Array, guess: jax.Array, factors: Factors
-) -> tuple[jax.Array, jax.Array, Factors]:
-    problem, p = context.problem, context.p
-    is_fd = fd_rows(problem, p)
-
-    def residual(xdot: jax.Array) -> jax.Array:
-        value, rate = value_and_rate(problem, t, x, xdot, p)
-        return jnp.where(is_fd, value, rate)
-
-    def improve(now: tuple[Any, ...]) -> tuple[Any, ...]:
-        xdot, first, _, count, factors = now
-        factors = _factors(context, t, x, xdot, factors)
-        delta = context.solve(factors, -residual(xdot))
-        first = jnp.where(count == 0, jnp.abs(delta), first)
-        xdot = xdot + delta
-        scale = jnp.maximum(jnp.abs(xdot), first)
-        change = jnp.max(jnp.where(delta == 0.0, 0.0, jnp.abs(delta) / scale))
-        return xdot, first, change, count + 1, factors
-
-    def is_left(now: tuple[Any, ...]) -> jax.Array:
-        _, _, change, count, _ = now
-        return (change > SLOPE_SETTLED) & (count < ITERATIONS)
-
-    start = guess, jnp.zeros_like(guess), jnp.asarray(jnp.inf), jnp.asarray(0), factors
-    xdot, _, change, _, factors = jax.lax.while_loop(is_left, improve, start)
-    return xdot, (change <= SLOPE_SETTLED) & jnp.all(jnp.isfinite(xdot)), factors

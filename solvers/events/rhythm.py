@@ -1,8 +1,9 @@
 """Events that come faster and faster: they accumulate at a time that no run passes (Zeno).
 
-A ball that bounces lower and lower comes to rest after a finite time and infinitely many bounces. When bounces are as
-small as the tolerance, results mean nothing any more: the ball may fall through the floor. So a run ends where some
-events in a row take less and less time, and this time is small against how long it has been shrinking.
+A ball that bounces lower and lower comes to rest after a finite time and infinitely many bounces. When
+bounces are as small as the tolerance, results mean nothing any more: the ball may fall through the floor.
+So a run ends where some events in a row take less and less time, and this time is small against how long it
+has been shrinking.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 EVENTS = 8
-"""So many events are compared with as many before them: a bounce may be several events, at different distances."""
+"""So many events are compared with as many before them: a bounce may be several events, at different
+distances."""
 SHRINKS = 16
 """So many events in a row have found them to take less time than those before."""
 SHORTER = 0.9995

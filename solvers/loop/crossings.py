@@ -11,7 +11,7 @@ them: where its values there come near zero, the extremum of the polynomial thro
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,8 +26,9 @@ from .output import evaluate
 PLACES = 4
 """Functions are looked at after each so many-th part of a step."""
 NEAR = 2.0
-"""An extremum beyond zero is possible where a value is no farther from zero than so many times the range of the
-values in this step. (A polynomial of degree 4 goes beyond five values at equal distances by less.)"""
+"""An extremum beyond zero is possible where a value is no farther from zero than so many times the range
+of the values in this step. (A polynomial of degree 4 goes beyond five values at equal distances by
+less.)"""
 FINE = 16
 """Points between two places at which the polynomial is evaluated to find its extremum."""
 MOST_EXTREMA = 4
@@ -81,21 +82,25 @@ def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State
     changes = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
     state = state._replace(sides=sides[-1])
 
-    def stop_between(place: jax.Array) -> State:
-        low, high = time_of(parts[place]), time_of(parts[place + 1])
-        return _stop_at_first(problem, p, sides[place], state, low, high)
+    def at_places() -> _Bracket:
+        first = jnp.argmax(changes)
+        return _Bracket(jnp.any(changes), time_of(parts[first]), time_of(parts[first + 1]), sides[first])
 
-    def look_between() -> State:
-        return _look_at_extrema(problem, p, values, sides, state, before, now)
-
-    first = jnp.argmax(changes)
     # A crossing between later places must not hide an extremum before them.
-    near = _may_return(values) & ~(changes[0])
-    return jax.lax.cond(
-        near,
-        look_between,
-        lambda: jax.lax.cond(jnp.any(changes), lambda: stop_between(first), lambda: state),
+    near = _may_return(values) & ~changes[0]
+    bracket = jax.lax.cond(
+        near, lambda: _between_places(problem, p, values, sides, state, before, now), at_places
     )
+    return jax.lax.cond(bracket.found, lambda: _stop_at_first(problem, p, bracket, state), lambda: state)
+
+
+class _Bracket(NamedTuple):
+    """Times between which something crosses, and the sides at the first of them."""
+
+    found: jax.Array
+    low: jax.Array
+    high: jax.Array
+    sides: jax.Array
 
 
 def _may_return(values: jax.Array) -> jax.Array:
@@ -115,7 +120,7 @@ def _through_places(points: np.ndarray) -> np.ndarray:
     return np.vander(points, PLACES + 1, increasing=True) @ np.linalg.inv(powers)
 
 
-def _look_at_extrema(
+def _between_places(
     problem: Problem,
     p: Any,
     values: jax.Array,
@@ -123,7 +128,7 @@ def _look_at_extrema(
     state: State,
     before: jax.Array,
     now: jax.Array,
-) -> State:
+) -> _Bracket:
     """The same with places where polynomials through the values have extrema on the other side."""
     count = values.shape[1]
     fine = jnp.asarray(_through_places(_POINTS)) @ values
@@ -146,21 +151,16 @@ def _look_at_extrema(
     all_sides = jnp.concatenate([sides[:1], later])
     changes = jnp.any(_crossed(problem, all_sides[:-1], all_sides[1:]), axis=1)
     first = jnp.argmax(changes)
-    return jax.lax.cond(
-        jnp.any(changes),
-        lambda: _stop_at_first(problem, p, all_sides[first], state, times[first], times[first + 1]),
-        lambda: state,
-    )
+    return _Bracket(jnp.any(changes), times[first], times[first + 1], all_sides[first])
 
 
-def _stop_at_first(
-    problem: Problem, p: Any, before: jax.Array, state: State, low: jax.Array, high: jax.Array
-) -> State:
-    """Between two times with the sides before at the first of them, and a crossing until the second.
+def _stop_at_first(problem: Problem, p: Any, bracket: _Bracket, state: State) -> State:
+    """The first crossing of a bracket.
 
-    The Illinois variant of false position for all functions that have crossed, of which the first one counts; where
-    the bracket does not shrink as it does by halving, it is halved.
+    The Illinois variant of false position for all functions that have crossed, of which the first one
+    counts; where the bracket does not shrink as it does by halving, it is halved.
     """
+    _, low, high, before = bracket
     resolution = RESOLUTION * jnp.finfo(low.dtype).eps * jnp.maximum(jnp.abs(low), jnp.abs(high))
 
     def values_at(t: jax.Array) -> jax.Array:

@@ -30,12 +30,14 @@ import jax
 import numpy as np
 
 from ..compile_options import quick_jit
+from ..events.restart import rows_of_mode
 from ..lanes import each
 from ..linear.choice import choose_solver, choose_sparse_lu
 from ..matrix.jacobian import (
     C_ZERO,
     Gather,
     Pattern,
+    fd_rows,
     gather_tables,
     matrix_values,
     pattern_of,
@@ -88,14 +90,15 @@ class Polished:
 
 
 class Rows(NamedTuple):
-    """Times with their x and xdot."""
+    """Times with their x and xdot, and discrete values, if there are any."""
 
     t: Any
     x: Any
     xdot: Any
+    d: Any
 
     def some(self, chosen: np.ndarray) -> Rows:
-        return Rows(self.t[chosen], self.x[chosen], self.xdot[chosen])
+        return Rows(*(part[chosen] for part in self))
 
 
 class Tolerances(NamedTuple):
@@ -120,6 +123,7 @@ class _Polisher:
         self.nearest = _Nearest(problem, pattern, self.form.is_dense)
         self.values = quick_jit(self._values, problem.size)
         self.residuals = quick_jit(self._residuals, problem.size)
+        self.flags = quick_jit(self._flags, problem.size)
 
     def _each(self, function: Any, rows: Any) -> Any:
         """The function of each row: at once where vectors are short."""
@@ -128,15 +132,34 @@ class _Polisher:
     def _values(self, gather: Gather, rows: Rows, c: Any, p: Any) -> jax.Array:
         def one(row: tuple[Rows, Any]) -> jax.Array:
             at, c = row
-            return matrix_values(self.problem, self.pattern.directions, gather, *at, p, c)
+            return matrix_values(
+                self.problem, self.pattern.directions, gather, *at[:3], self._own(at, p), c
+            )
 
         return self._each(one, (rows, c))
 
     def _residuals(self, rows: Rows, p: Any) -> tuple[jax.Array, jax.Array]:
         def one(row: Rows) -> tuple[jax.Array, jax.Array]:
-            return value_and_rate(self.problem, *row, p)
+            return value_and_rate(self.problem, *row[:3], self._own(row, p))
 
         return self._each(one, rows)
+
+    def _own(self, row: Rows, p: Any) -> Any:
+        """The parameters of a row: with its discrete values, and in its mode."""
+        events = self.problem.events
+        if events is None:
+            return p
+        return rows_of_mode(self.problem, *row[:3], events.with_discretes(p, row.d))
+
+    def _flags(self, rows: Rows, p: Any) -> jax.Array:
+        return self._each(lambda row: fd_rows(self.problem, self._own(row, p)), rows)
+
+    def is_fd(self, rows: Rows, p: Any) -> np.ndarray:
+        """Flags of the rows of the residual that contain derivatives: for each row of output where there
+        are events, else once."""
+        if self.problem.events is None:
+            return self.problem.row_flags
+        return np.asarray(self.flags(rows, p))
 
     def at_once(self, rows: int) -> int:
         """How many rows make a call: a power of two, so that other numbers of rows compile nothing new."""
@@ -203,6 +226,7 @@ def polish(
     rtol: float,
     atol: Any,
     step: np.ndarray | None = None,
+    discretes: np.ndarray | None = None,
     linear_solver: str = "auto",
 ) -> Polished:
     """Make rows (t, x, xdot) of a solution consistent where they are nearly so.
@@ -221,6 +245,8 @@ def polish(
         Absolute tolerance: one number, or one for each element of x.
     step : array, optional
         The step of the integrator around each row; None, or zero: no defect is computed.
+    discretes : array, optional
+        For a problem with events, the discrete values at each time, shape (nt, number of them).
     linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
         What solves the systems of all rows, as for `solve`.
 
@@ -240,6 +266,7 @@ def polish(
     )  # fmt: skip
     steps = np.zeros(len(t)) if step is None else np.asarray(step)
     nothing = np.zeros(len(t))
+    of_rows = np.zeros((len(t), 0)) if discretes is None else discretes
     new = Polished(
         np.array(x),
         np.array(xdot),
@@ -252,7 +279,7 @@ def polish(
     for start in range(0, len(t), count):
         part = np.arange(start, min(start + count, len(t)))
         filled = np.append(part, np.repeat(part[-1:], count - len(part)))
-        rows = Rows(np.asarray(t), x, xdot).some(filled)
+        rows = Rows(np.asarray(t), x, xdot, of_rows).some(filled)
         mended, settled, sign = _mend(polisher, rows, p, limits)
         defect, element = _defect(polisher, mended, rows.xdot, settled, steps[filled], p, limits)
         chosen = np.flatnonzero(settled[: len(part)])
@@ -266,12 +293,13 @@ def _mend(
     polisher: _Polisher, rows: Rows, p: Any, limits: Tolerances
 ) -> tuple[Rows, np.ndarray, np.ndarray]:
     """First x, then xdot; which rows have settled, and the signs of their matrices."""
-    is_fd, count = polisher.problem.row_flags, len(rows.t)
+    is_fd, count = polisher.is_fd(rows, p), len(rows.t)
+    constraints = ~polisher.problem.row_flags
     tolerance, zero = limits.of(rows.x), np.full(count, C_ZERO)
     values = np.asarray(polisher.values(polisher.gather, rows, zero, p))
     x, settled = rows.x, np.zeros(count, bool)
     for _ in range(ITERATIONS):
-        off = np.where(is_fd, 0.0, np.asarray(polisher.residuals(rows._replace(x=x), p)[0]))
+        off = np.where(constraints, np.asarray(polisher.residuals(rows._replace(x=x), p)[0]), 0.0)
         left = polisher.relative(values, off, x)
         if np.all(left <= EXACT):
             break
@@ -316,6 +344,6 @@ def _defect(
     c = np.maximum(PART_OF_STEP * step, C_ZERO)
     values = np.asarray(polisher.values(polisher.gather, rows, c, p))
     off = np.asarray(polisher.residuals(rows._replace(xdot=slope), p)[0])
-    right = np.where(polisher.problem.row_flags, -c[:, None] * off, 0.0)
+    right = np.where(polisher.is_fd(rows, p), -c[:, None] * off, 0.0)
     found = np.abs(polisher.form.solve(values, right) * weights)
     return np.where(suspect, found.max(axis=1), 0.0), np.argmax(found, axis=1)
