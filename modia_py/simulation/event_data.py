@@ -44,8 +44,7 @@ def _schedule(program: Program, arguments: Arguments, options: RunOptions) -> np
     found = cache.relations_of_time.search(options.start, options.stop, arguments.p, np.zeros(0))
     if not found.complete:
         raise ModelError(
-            f"Relations of the time change too often between {options.start:g} and {options.stop:g} for each
-            instant to " f"be found. Use `sample(period)` or a Discrete that holds the time of the next
-            event."
+            f"Relations of the time change too often between {options.start:g} and {options.stop:g} for each "
+            f"instant to be found. Use `sample(period)` or a Discrete that holds the time of the next event."
         )
     return np.unique([one.after for one in found.breaks])
