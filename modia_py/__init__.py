@@ -22,6 +22,7 @@ from .errors import (  # noqa: E402
     StructureError,
 )
 from .expressions.calculus import der  # noqa: E402
+from .expressions.clocked_terms import Clock, clock, hold, previous, sampled  # noqa: E402
 from .expressions.event_terms import change, edge, initial, pre, sample, terminal, where  # noqa: E402
 from .expressions.user_functions import function  # noqa: E402
 from .language.connections import connect  # noqa: E402
@@ -39,6 +40,7 @@ from .translate import translate  # noqa: E402
 __version__ = "0.1.0"
 
 __all__ = [
+    "Clock",
     "CompiledModel",
     "Connector",
     "Discrete",
@@ -58,16 +60,20 @@ __all__ = [
     "Var",
     "assign",
     "change",
+    "clock",
     "connect",
     "der",
     "edge",
     "elaborate",
     "flat_residual",
     "function",
+    "hold",
     "initial",
     "pre",
+    "previous",
     "reinit",
     "sample",
+    "sampled",
     "simulate",
     "terminal",
     "terminate",

@@ -187,7 +187,8 @@ class Integration:
 
     def _event(self, occasion: Occasion, carefully: bool = False) -> Status:
         """An event here and now; RUNNING if the run may go on after it."""
-        assert self.hybrid is not None and self.state is not None
+        assert self.hybrid is not None
+        assert self.state is not None
         t, x, xdot = self.t_last, self.x_last, self.xdot_last
         if carefully:
             after = self.hybrid.handle_carefully(t, x, xdot, occasion)
@@ -208,7 +209,8 @@ class Integration:
 
     def _go_on_carefully(self) -> Status:
         """After an event for which compiled code has found no values to go on with."""
-        assert self.hybrid is not None and self.state is not None
+        assert self.hybrid is not None
+        assert self.state is not None
         status = self._event(Occasion.DURING, carefully=True)
         if status != Status.RUNNING:
             return status

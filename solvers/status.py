@@ -111,7 +111,7 @@ _ADVICE = {
     Status.NO_RESTART: "No values were found with which to go on after an event: the equations may have no "
     "solution with the new discrete values, or their matrix may be singular.",
     Status.ZENO: "Events come faster and faster, and accumulate here (Zeno behaviour, as of a ball that "
-    "comes to rest). Model what holds afterwards: let the event set a Discrete that switches the motion off "
-    "when it has become small.",
+    "comes to rest). Model what holds afterwards: let the event set a Discrete that switches the motion "
+    "off when it has become small.",
     Status.NEW_PIVOTS: "The matrix is to be factorized with new pivots.",
 }

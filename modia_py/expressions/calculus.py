@@ -16,7 +16,7 @@ from ..errors import ModelError, ModelWarning
 from ..source import user_source
 from .abrupt_parts import jumps_with_variables, remember_derivative
 from .equation import Equation
-from .event_primitives import PRE
+from .event_primitives import HOLDING
 from .expression import (
     Bundle,
     Call,
@@ -143,7 +143,7 @@ def _derivatives(roots: list[Any]) -> dict[int, Any]:
         elif isinstance(node, (Call, Bundle)):
             moving = [table[id(arg)] for arg in node.args]
             is_smooth = isinstance(node, Bundle) or node.dtype in ("float64", "complex128")
-            is_smooth = is_smooth and node.primitive is not PRE  # which is held between events
+            is_smooth = is_smooth and node.primitive not in HOLDING  # constant between events
             table[id(node)] = _of_call(node, moving) if is_smooth and any_moves(moving) else None
     return table
 

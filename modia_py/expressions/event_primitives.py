@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from .primitives import Primitive
 
 
-def _held(x: Any) -> Any:
+def _first(x: Any, *_: Any) -> Any:
     return x
 
 
@@ -23,15 +23,19 @@ def _truth(*arguments: Any) -> Any:
 
 
 EVENT_WHERE = Primitive("where", jnp.where, linear=frozenset({1, 2}), operands=3, elementwise=True)
-PRE = Primitive("pre", _held, operands=1, elementwise=True)
+PRE = Primitive("pre", _first, operands=1, elementwise=True)
 EDGE = Primitive("edge", _truth, operands=1, elementwise=True)
 CHANGE = Primitive("change", _truth, operands=1, elementwise=True)
 SAMPLE = Primitive("sample", _truth, operands=2, elementwise=True)
 INITIAL = Primitive("initial", _truth)
 TERMINAL = Primitive("terminal", _truth)
+CLOCK = Primitive("clock", _truth, operands=3, elementwise=True)
+SAMPLED = Primitive("sampled", _first, operands=3)
+HOLD = Primitive("hold", _first, operands=1, elementwise=True)
+PREVIOUS = Primitive("previous", _first, operands=1, elementwise=True)
 
-EVENT_PRIMITIVES = frozenset({EVENT_WHERE, PRE, EDGE, CHANGE, SAMPLE, INITIAL, TERMINAL})
-HOLDING = frozenset({PRE, EDGE, CHANGE, SAMPLE, INITIAL, TERMINAL})
+HOLDING = frozenset({PRE, EDGE, CHANGE, SAMPLE, INITIAL, TERMINAL, CLOCK, SAMPLED, HOLD, PREVIOUS})
 """Constant between events, whatever stands in them."""
+EVENT_PRIMITIVES = HOLDING | {EVENT_WHERE}
 
 RELATIONS = ("less", "less_equal", "greater", "greater_equal")

@@ -194,7 +194,7 @@ def change(d: Any) -> Expr:
         return call(CHANGE, checked_condition(expr, "The argument of change"))
     if not is_discrete(expr):
         raise ModelError(
-            f"change({expr}) ({user_source()}): `{_continuous_leaf(expr)}` changes all the time. `change` "
+            f"change({expr}) ({user_source()}): `{continuous_leaf(expr)}` changes all the time. `change` "
             f"asks for the change of a discrete variable or of a condition."
         )
     return call(CHANGE, expr)
@@ -228,23 +228,29 @@ def sample(period: Any, offset: Any = 0.0) -> Expr:
     sample(0.1)
     """
     args = [as_expr(period), as_expr(offset)]
-    for word, arg in zip(("period", "offset"), args, strict=True):
+    check_instants("sample", dict(zip(("period", "offset"), args, strict=True)))
+    if isinstance(args[1], Constant) and not args[1].value.any() and not args[1].shape:
+        args = args[:1]
+    return apply(SAMPLE, positional(len(args)), tuple(args))
+
+
+def check_instants(name: str, arguments: dict[str, Expr]) -> None:
+    """Complain about instants that are not known before a run, and about a period that is not positive."""
+    for word, arg in arguments.items():
         for node in topological([arg]):
             is_event = isinstance(node, Application) and node.primitive in HOLDING
             if is_event or (isinstance(node, Leaf) and node.kind is not SymbolKind.PARAMETER):
                 raise ModelError(
-                    f"The {word} of a sample is `{arg}` ({user_source()}), in which `{node}` is no "
+                    f"The {word} of a {name} is `{arg}` ({user_source()}), in which `{node}` is no "
                     f"parameter: the instants are known when a run begins. Use `when(time >= next, ...)` "
                     f"with a Discrete `next` for instants that are computed during the run."
                 )
-    if isinstance(args[0], Constant) and not (np.isfinite(args[0].value) & (args[0].value > 0)).all():
+    period = arguments["period"]
+    if isinstance(period, Constant) and not (np.isfinite(period.value) & (period.value > 0)).all():
         raise ModelError(
-            f"A sample with the period {args[0]} ({user_source()}) has no next instant: the period is a "
+            f"A {name} with the period {period} ({user_source()}) has no next instant: the period is a "
             f"positive number of seconds."
         )
-    if isinstance(args[1], Constant) and not args[1].value.any() and not args[1].shape:
-        args = args[:1]
-    return apply(SAMPLE, positional(len(args)), tuple(args))
 
 
 def initial() -> Expr:
@@ -283,10 +289,12 @@ def terminal() -> Expr:
 
 def is_discrete(expr: Expr) -> bool:
     """Whether an expression is constant between events."""
-    return _continuous_leaf(expr) is None
+    return continuous_leaf(expr) is None
 
 
-def _continuous_leaf(expr: Expr) -> Leaf | None:
+def continuous_leaf(expr: Expr) -> Leaf | None:
+    """A leaf that makes an expression change between events; None if it does not."""
+
     def holds(node: Node) -> bool:
         return not node.args or (isinstance(node, Application) and node.primitive in HOLDING)
 
@@ -308,7 +316,7 @@ def checked_condition(value: Any, word: str) -> Expr:
             continue
         seen.add(id(node))
         if node.dtype != "bool":
-            if (moving := _continuous_leaf(node)) is not None:
+            if (moving := continuous_leaf(node)) is not None:
                 raise ModelError(_no_condition(word, root, node, moving))
         elif isinstance(node, Call) and node.primitive in _EQUALITIES:
             _check_equality(node, word)
@@ -329,7 +337,7 @@ def _no_condition(word: str, root: Expr, node: Expr, moving: Leaf) -> str:
 def _check_equality(node: Call, word: str) -> None:
     for side in node.args:
         assert isinstance(side, Expr)
-        if (moving := _continuous_leaf(side)) is not None:
+        if (moving := continuous_leaf(side)) is not None:
             raise ModelError(
                 f"{word} contains `{node}` ({user_source()}), but `{moving}` changes continuously: whether "
                 f"it equals something is a matter of rounding. Use <, <=, > or >=; equalities are for "

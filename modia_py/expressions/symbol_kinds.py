@@ -28,6 +28,7 @@ class DiscreteRole(Enum):
     RELATION = "relation"  # whether a relation that makes events holds
     CONDITION = "condition"  # whether the condition of a `when` holds
     SAMPLE = "sample"  # one at the instants of a `sample`
+    SAMPLED = "sampled"  # the value of an expression at the last tick of a clock
     LEFT = "left limit"  # the value of a continuous expression just before the event
     INITIAL = "initial"  # one during the event at the start
     TERMINAL = "terminal"  # one during the event at the end

@@ -35,7 +35,8 @@ class HiddenSymbol:
         self.role, self.name, self.component, self.shape = role, name, component, shape
         self.written: Expr | None = written
         self.reason = reason  # of a `terminate`
-        self.dtype = "float64" if role is DiscreteRole.LEFT else "bool"
+        is_number = role in (DiscreteRole.LEFT, DiscreteRole.SAMPLED)
+        self.dtype = "float64" if is_number else "bool"
         self.value = np.zeros(shape)
 
     def segments(self) -> list[tuple[str, bool]]:
@@ -87,19 +88,20 @@ class Relation(_Written):
 
 @dataclass(frozen=True, eq=False)
 class Sample(_Written):
-    """Instants offset + k*period."""
+    """Instants offset + k*period; with a delay, those of a clock so much before."""
 
     symbol: HiddenSymbol
     period: Expr
     offset: Expr
+    delay: Expr
     source: Source
 
     def expressions(self) -> tuple[Expr, ...]:
-        return self.period, self.offset
+        return self.period, self.offset, self.delay
 
     def with_expressions(self, new: Iterable[Expr]) -> Sample:
-        period, offset = new
-        return replace(self, period=period, offset=offset)
+        period, offset, delay = new
+        return replace(self, period=period, offset=offset, delay=delay)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,7 @@ class ActionKind(Enum):
     ASSIGN = "assign"
     REINIT = "reinit"
     TERMINATE = "terminate"
+    SAMPLED = "sampled"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +141,15 @@ class Action:
     piece: Piece
     value: Expr
     fires: Expr | None
-    written: Any  # an Assign, a Reinit or a Terminate; None for a condition
+    written: Any  # an Assign, a Reinit or a Terminate; None where the target says it
     source: Source
 
     def text(self, naming: Naming) -> str:
         """The action as it was written."""
         if self.kind is ActionKind.CONDITION:
             return f"when({expression_text(self.target, naming)}, ...)"
+        if self.kind is ActionKind.SAMPLED:
+            return expression_text(self.target, naming)
         return self.written.text(naming)
 
     def expressions(self) -> tuple[Expr, ...]:

@@ -14,15 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import ModelError
 from ..expressions.equation import Equation
 from ..expressions.event_primitives import (
     CHANGE,
+    CLOCK,
     EDGE,
     EVENT_PRIMITIVES,
     EVENT_WHERE,
+    HOLD,
     INITIAL,
     PRE,
+    PREVIOUS,
     SAMPLE,
+    SAMPLED,
     TERMINAL,
 )
 from ..expressions.event_terms import is_discrete, is_relation
@@ -158,14 +163,23 @@ class EventScope:
         primitive = node.primitive if isinstance(node, Application) else None
         if primitive is EVENT_WHERE:
             return apply(named("where"), positional(3), tuple(args))
-        if primitive is PRE:
+        if primitive is PRE or primitive is PREVIOUS:
+            if primitive is PREVIOUS and not mode.in_action:
+                raise ModelError(
+                    f"`{node}` ({self._source}) stands outside of a clocked section: between ticks there "
+                    f"is no tick before. Assign it in one: when(clk, assign(d, {node}))."
+                )
             return self._pre(args[0], node)
+        if primitive is HOLD:
+            return args[0]
         if primitive is EDGE:
             return call(named("logical_and"), args[0], call(named("logical_not"), self._pre(args[0], node)))
         if primitive is CHANGE:
             return call(named("not_equal"), args[0], self._pre(args[0], node))
-        if primitive is SAMPLE:
+        if primitive is SAMPLE or primitive is CLOCK:
             return leaf(self._sample(node, args))
+        if primitive is SAMPLED:
+            return leaf(self._sampled(node, args))
         if primitive is INITIAL or primitive is TERMINAL:
             role = DiscreteRole.INITIAL if primitive is INITIAL else DiscreteRole.TERMINAL
             return leaf(self._one_for(node, role))
@@ -194,8 +208,24 @@ class EventScope:
         if id(node) not in self._of_node:
             symbol = self._one_for(node, DiscreteRole.SAMPLE)
             period = _broadcast(_real(args[0]), node.shape)
-            offset = _broadcast(_real(args[1]) if len(args) > 1 else constant(0.0), node.shape)
-            self.samples.append(Sample(symbol, period, offset, self._source))
+            offset, delay = (
+                _broadcast(_real(args[k]) if len(args) > k else constant(0.0), node.shape) for k in (1, 2)
+            )
+            if len(args) > 2:
+                offset = offset + delay
+            self.samples.append(Sample(symbol, period, offset, delay, self._source))
+        return self._of_node[id(node)]
+
+    def _sampled(self, node: Any, args: list[Expr]) -> HiddenSymbol:
+        """What is set at each tick. A tick is true in the first pass of an event only: values before it."""
+        if id(node) not in self._of_node:
+            symbol = self._one_for(node, DiscreteRole.SAMPLED)
+            if len(args) > 2:
+                symbol.value = np.broadcast_to(args[2].value, symbol.shape)  # type: ignore[attr-defined]
+            target, value = leaf(symbol), _broadcast(_real(args[0]), symbol.shape)
+            fires = _broadcast(_real(args[1]), symbol.shape)
+            piece = Piece(target, contiguous(symbol.shape))
+            self.actions.append(Action(ActionKind.SAMPLED, target, piece, value, fires, None, self._source))
         return self._of_node[id(node)]
 
     def _pre(self, value: Expr, node: Any) -> Expr:
@@ -232,6 +262,10 @@ def _needed(node: Node, mode: _Mode) -> list[tuple[Node, _Mode]]:
     """The arguments of a node, and how they are meant."""
     primitive = node.primitive if isinstance(node, Application) else None
     number, truth = mode._replace(condition=False), mode._replace(condition=True)
+    if primitive is SAMPLED:  # looked at when the clock ticks, as in an action
+        return [(arg, _Mode(_is_bool(arg), True)) for arg in node.args]
+    if primitive is PREVIOUS:
+        return [(arg, number) for arg in node.args]
     if primitive in (PRE, EDGE, CHANGE):  # the truth before the event is known of symbols only
         return [(arg, _Mode(primitive is EDGE or _is_bool(arg), False)) for arg in node.args]
     if primitive is EVENT_WHERE:

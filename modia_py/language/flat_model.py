@@ -14,7 +14,7 @@ from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape, affine_array, c_strides
 from ..expressions.printing import Segments, equation_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
-from .event_parts import NO_EVENTS, ScopeEvents
+from .event_parts import NO_EVENTS, ActionKind, ScopeEvents
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,20 @@ class FlatModel:
         return tuple(d for d in self.discretes if d.symbol.role is DiscreteRole.DECLARED)
 
     def shift_in_p(self, kind: SymbolKind | None, order: int) -> int:
-        """Where parameters, discrete variables, or (order -1) those before the event begin in p."""
+        """Tell where symbols of a kind begin in the vector p.
+
+        Parameters
+        ----------
+        kind : SymbolKind
+            Parameters or discrete variables.
+        order : int
+            0, or -1 for the values of discrete variables before the event.
+
+        Returns
+        -------
+        int
+            To be added to the offset of a symbol.
+        """
         if kind is SymbolKind.PARAMETER:
             return 0
         assert kind is SymbolKind.DISCRETE, f"a {kind} is not in p"
@@ -284,7 +297,8 @@ def flat_text(flat: FlatModel) -> str:
     lines += _section("equations", [_equation_row(equation) for equation in flat.equations])
     lines += _section("initial equations", [_equation_row(e) for e in flat.initial_equations])
     lines += _section("relations that make events", [_relation_row(entry) for entry in flat.relations])
-    lines += _section("events", [_when_row(entry) for entry in flat.whens])
+    sampled = [entry for entry in flat.actions if entry.part.kind is ActionKind.SAMPLED]
+    lines += _section("events", [_when_row(entry) for entry in (*flat.whens, *sampled)])
     return "\n".join(lines)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
+from ..expressions.clocked_terms import Clock
 from ..expressions.equation import Equation
 from ..expressions.event_terms import checked_condition
 from ..expressions.expression import Expr, Leaf, as_expr, as_operand
@@ -101,9 +102,10 @@ def when(condition: Any, *actions: Any) -> When:
     Parameters
     ----------
     condition : expression, or list of expressions
-        A relation, a discrete variable, `sample(...)`, `initial()`, ..., or a combination of these by `&`,
-        `|`, `~`. It acts where it changes from false to true. With a list, whenever one of the conditions
-        does so. With a condition of some shape each element acts on the same element of the targets.
+        A relation, a discrete variable, a clock, `sample(...)`, `initial()`, ..., or a combination of these
+        by `&`, `|`, `~`. It acts where it changes from false to true. With a list, whenever one of
+        the conditions does so. With a condition of some shape each element acts on the same element of the
+        targets.
     *actions
         `assign(d, value)`, `reinit(x, value)`, `terminate(reason)`.
 
@@ -160,6 +162,8 @@ def _condition(value: Any, source: Source) -> Expr:
             f"The condition of a when is the plain Python value {bool(value)} ({source}): it never becomes "
             f"true. Use self.x > 0 and the like; initial() acts at the start."
         )
+    if isinstance(value, Clock):
+        return value.tick
     return checked_condition(value, "The condition of a when")
 
 

@@ -127,6 +127,7 @@ class EventFunctions:
     samples: EventRows
     period: Evaluate
     offset: Evaluate
+    delay: Evaluate
     levels: tuple[Level, ...]
     reinits: ReinitTable
     reinit_values: Evaluate
@@ -162,12 +163,19 @@ class EventFunctions:
         return self.reinit_values(vectors), self.reinit_fires(vectors) != 0
 
     def check_samples(self, vectors: dict[str, Any]) -> None:
-        """Complain about periods, computed from parameters, that are not positive."""
-        period = np.asarray(self.period(vectors))
-        for row in np.flatnonzero(~(np.isfinite(period) & (period > 0))).tolist():
+        """Complain about periods and delays, computed from parameters, that make no sense."""
+        period, delay = np.asarray(self.period(vectors)), np.asarray(self.delay(vectors))
+        is_wrong = ~(np.isfinite(period) & (period > 0))
+        is_late = ~((delay >= 0) & (delay < period))
+        for row in np.flatnonzero(is_wrong | is_late).tolist():
             part, owner = self.samples.entry(row)[0].part, self.samples.entry(row)[0].owner
             path = self.samples.path(row)
             name = f"`{part.text(owner.local_naming)}`{f' of {path}' if path else ''}"
+            if not is_wrong[row]:
+                raise ModelError(
+                    f"{name} ({part.source}) has the period {period[row]:g} and the delay {delay[row]:g}: "
+                    f"the delay is shorter than the period, so that a result is there before the next tick."
+                )
             raise ModelError(
                 f"{name} ({part.source}) has the period {period[row]:g}: it has no next instant. The "
                 f"period is a positive number of seconds."
@@ -202,6 +210,7 @@ def event_functions(flat: FlatModel, values: ValueMap) -> EventFunctions:
         samples=symbols(flat.samples),
         period=lowered(flat.samples, lambda part: part.period),
         offset=lowered(flat.samples, lambda part: part.offset),
+        delay=lowered(flat.samples, lambda part: part.delay),
         levels=tuple(Level(lowered(own, _new_value), _set_places(flat, own)) for own in levels),
         reinits=ReinitTable(flat, reinits),
         reinit_values=lowered(reinits, lambda part: part.value),

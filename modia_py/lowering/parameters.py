@@ -22,7 +22,7 @@ from .batches import Batch, Location, Use, make_batches
 class ParameterValues:
     """The data of a flat model as one vector: parameters, discrete variables, the same before the event.
 
-    Discrete variables have their declared values, hidden ones are zero.
+    Discrete variables have their declared values, hidden ones are zero or what was given for the start.
     """
 
     def __init__(self, flat: FlatModel):
@@ -35,7 +35,7 @@ class ParameterValues:
             "guess": _BoundValues(flat, flat.guess_bindings),
         }
         self.declared = np.zeros(flat.data_size)
-        for symbol in self.known.values():
+        for symbol in (*flat.parameters, *flat.discretes):
             if not isinstance(symbol.symbol.value, Expr):
                 self._write(self.declared, symbol, symbol.symbol.value)
 

@@ -95,7 +95,7 @@ def _check_state(ef: EventFunctions, functions: Index1Functions, row: int) -> No
         return
     path = table.path(row)
     raise ModelError(
-        f"`{table.text(row)}`{f' in {path}' if path else ''} ({table.source(row)}) sets a variable that is no "
-        f"state: the equations do not contain its derivative, and give it a value at every time. Set a state "
-        f"that it depends on, or assign a Discrete that its equation contains."
+        f"`{table.text(row)}`{f' in {path}' if path else ''} ({table.source(row)}) sets a variable that is "
+        f"no state: the equations do not contain its derivative, and give it a value at every time. Set a "
+        f"state that it depends on, or assign a Discrete that its equation contains."
     )

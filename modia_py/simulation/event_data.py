@@ -44,7 +44,8 @@ def _schedule(program: Program, arguments: Arguments, options: RunOptions) -> np
     found = cache.relations_of_time.search(options.start, options.stop, arguments.p, np.zeros(0))
     if not found.complete:
         raise ModelError(
-            f"Relations of the time change too often between {options.start:g} and {options.stop:g} for each "
-            f"instant to be found. Use `sample(period)` or a Discrete that holds the time of the next event."
+            f"Relations of the time change too often between {options.start:g} and {options.stop:g} for "
+            f"each instant to be found. Use `sample(period)`, or a Discrete that holds the time of the "
+            f"next event."
         )
     return np.unique([one.after for one in found.breaks])

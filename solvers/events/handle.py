@@ -27,6 +27,8 @@ class Handled(NamedTuple):
     """RUNNING; NO_RESTART, CHATTERING or TERMINATED."""
     passes: jax.Array
     factors: Factors
+    step: jax.Array
+    """To go on with, zero where x and xdot are as they were."""
 
 
 def handle_event(
@@ -48,21 +50,23 @@ def handle_event(
         def follow() -> tuple[Any, ...]:
             found = restart(context, t, x, now.xdot, p, now.factors)
             status = jnp.where(found.success, int(Status.RUNNING), int(Status.NO_RESTART))
-            return found.x, found.xdot, found.p, status, found.factors
+            return found.x, found.xdot, found.p, status, found.factors, found.step
 
         def stay() -> tuple[Any, ...]:
             is_over = effect == Effect.NOTHING
             status = jnp.where(is_over, int(Status.SUCCESS), int(Status.RUNNING))
-            return now.x, now.xdot, p, status, now.factors
+            return now.x, now.xdot, p, status, now.factors, now.step
 
-        x, xdot, p, status, factors = jax.lax.cond(effect == Effect.EQUATIONS, follow, stay)
-        return Handled(x, xdot, p, status, now.passes + 1, factors)
+        x, xdot, p, status, factors, step = jax.lax.cond(effect == Effect.EQUATIONS, follow, stay)
+        return Handled(x, xdot, p, status, now.passes + 1, factors, step)
 
     def is_left(now: Handled) -> jax.Array:
         return (now.status == Status.RUNNING) & (now.passes < MOST_PASSES)
 
     running = jnp.asarray(int(Status.RUNNING))
-    found = jax.lax.while_loop(is_left, one_pass, Handled(x, xdot, p, running, jnp.asarray(0), factors))
+    found = jax.lax.while_loop(
+        is_left, one_pass, Handled(x, xdot, p, running, jnp.asarray(0), factors, jnp.zeros(()))
+    )
     status = jnp.where(found.status == Status.RUNNING, int(Status.CHATTERING), found.status)
     # What changes for ever is left as it is, to be named.
     settled = events.settle(t, found.x, found.xdot, found.p)

@@ -99,7 +99,7 @@ def _has_broken(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, f
 
 
 def _started(context: Context, t: jax.Array, found: Handled, state: State) -> State:
-    numbers = jnp.stack([jnp.ones(()), t, jnp.zeros(()), jnp.full((), RESTART_FACTOR)])
+    numbers = jnp.stack([jnp.ones(()), t, found.step, jnp.full((), RESTART_FACTOR)])
     new = start(context, Origin(numbers, found.x, found.xdot, state.numbers), found.factors)
     return new.with_numbers(
         status=jnp.where(found.status == Status.RUNNING, new.number("status"), found.status)

@@ -1,7 +1,7 @@
 """Consistent values after discrete ones have changed, inside of compiled code.
 
-    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0           Md = dfd/dxdot: states stay, unless an impulse moves
-    them xdot+   fd(x+, xdot+) = 0,     dfc/dx xdot+ + dfc/dt = 0
+    x+      Md(x+) (x+ - x-) = 0,  fc(x+) = 0      Md = dfd/dxdot: states stay, unless an impulse moves them
+    xdot+   fd(x+, xdot+) = 0,     dfc/dx xdot+ + dfc/dt = 0
 
 Both have the matrix of the special form, [dfd/dxdot; dfc/dx]. Where all derivatives of an fd row vanish in
 a mode, the row is a constraint there (a clutch that is engaged): it is found here, and stays one until the
@@ -17,14 +17,16 @@ import jax
 import jax.numpy as jnp
 
 from ..linear.contract import Factors
-from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values
+from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values, value_and_rate
 from ..method.context import Context
-from ..method.tolerances import error_weights
+from ..method.tolerances import error_weights, first_step
 from ..problem import Problem
 
 ITERATIONS = 12
 SETTLED = 1e-4
 """Last change of x, in units of the tolerance of a step: convergence is quadratic, and nothing is left."""
+LATER = 1e-3
+"""So much later, compared with a cautious first step, slopes are looked at again."""
 SLOPE_SETTLED = 1e-9
 """Last change of xdot, as a part of xdot or of its first change."""
 
@@ -34,6 +36,8 @@ class Restarted(NamedTuple):
     xdot: jax.Array
     p: Any
     factors: Factors
+    step: jax.Array
+    """To begin with: its error at order one is about half the tolerance."""
     success: jax.Array
 
 
@@ -87,7 +91,22 @@ def restart(
     start = _Search(x_left, xdot, no, no, jnp.zeros_like(xdot), jnp.asarray(0), factors)
     found = jax.lax.while_loop(is_left, improve, start)
     finite = jnp.all(jnp.isfinite(found.x)) & jnp.all(jnp.isfinite(found.xdot))
-    return Restarted(found.x, found.xdot, p, found.factors, found.settled & finite)
+    step = _step(context._replace(p=p), t, found)
+    return Restarted(found.x, found.xdot, p, found.factors, step, found.settled & finite)
+
+
+def _step(context: Context, t: jax.Array, found: _Search) -> jax.Array:
+    """From x'', by which xdot changes a little later: the matrix at hand says so."""
+    problem, p, settings = context.problem, context.p, context.settings
+    x, xdot = found.x, found.xdot
+    proposed = first_step(settings, t, x, xdot)
+    later = LATER * proposed
+    value, rate = value_and_rate(problem, t + later, x + later * xdot, xdot, p)
+    change = context.solve(found.factors, -jnp.where(fd_rows(problem, p), value, rate))
+    bend = jnp.max(jnp.abs(change * error_weights(x, settings))) / later
+    step = jnp.sqrt(1.0 / jnp.maximum(bend, 1e-300))
+    step = jnp.where(jnp.isfinite(step), step, proposed)
+    return jnp.minimum(step, jnp.minimum(settings.limit("t_end") - t, settings.limit("max_step")))
 
 
 class _Search(NamedTuple):
