@@ -74,10 +74,10 @@ class Friction(Model):
         # up to rounding, must not make events.
         is_stuck = self.mode == Mode.STUCK
         moving = where(locked & ~(self.mode == Mode.UNKNOWN), 0.0, v)
-        breaks_forward = where(is_stuck, self.sa - where(self.startForward, f0, f0_max), -1.0) > 0
-        breaks_backward = where(is_stuck, -self.sa - where(self.startBackward, f0, f0_max), -1.0) > 0
-        jumps_forward = where(self.mode == Mode.BACKWARD, v - v_small, -1.0) > 0
-        jumps_backward = where(self.mode == Mode.FORWARD, -v - v_small, -1.0) > 0
+        breaks_forward = where(is_stuck, self.sa, -1.0) > self._limit(self.startForward, f0, f0_max)
+        breaks_backward = where(is_stuck, -self.sa, -1.0) > self._limit(self.startBackward, f0, f0_max)
+        jumps_forward = where(self.mode == Mode.BACKWARD, v, -1.0) > v_small
+        jumps_backward = where(self.mode == Mode.FORWARD, -v, -1.0) > v_small
         begins = pre(self.mode) == Mode.UNKNOWN
         return [
             a == where(locked, 0.0, self.sa - where(free, 0.0, where(slides_forward, f0_max, -f0_max))),
@@ -88,6 +88,10 @@ class Friction(Model):
             ),
             self._next_mode(free, both(moving > 0, ahead), both(moving < 0, behind)),
         ]
+
+    def _limit(self, starts: Any, f0: Any, f0_max: Any) -> Any:
+        """The force beyond which it begins, or goes on, to slide; of no account unless it is stuck."""
+        return where(self.mode == Mode.STUCK, where(starts, f0, f0_max), 0.0)
 
     def _next_mode(self, free: Any, forward: Any, backward: Any) -> Any:
         mode = pre(self.mode)

@@ -115,10 +115,10 @@ class Rectifier(Model):
         self.source = electrical.SineVoltage.array(
             3, V=400 * np.sqrt(2 / 3), f=50.0, phase=[0.0, -2 / 3 * np.pi, -4 / 3 * np.pi]
         )
-        self.inductor = electrical.Inductor.array(3, L=60e-6)
+        self.inductor = electrical.Inductor.array(3, L=60e-6, i=0.0)
         self.diode = electrical.IdealDiode.array(6, Ron=1e-3, Goff=1e-3, Vknee=2.0)
-        self.capacitor1 = electrical.Capacitor(C=30e-3)
-        self.capacitor2 = electrical.Capacitor(C=30e-3)
+        self.capacitor1 = electrical.Capacitor(C=30e-3, u=400 / np.sqrt(2))
+        self.capacitor2 = electrical.Capacitor(C=30e-3, u=400 / np.sqrt(2))
         self.load = electrical.ConstantCurrent(I=500.0)
         self.ground = electrical.Ground()
         super().__init__(**changes)

@@ -100,7 +100,8 @@ class OneWayClutch(CompliantWithAcceleration):
         tau0_max = where(free, self.SLACK * mu0 * self.cgeo * self.fn_max, peak * tau0)
         locked = self.stuck & ~self.startForward
         sliding = interpolate(self.mu_pos, self.w_rel) * self.cgeo * self.fn
-        breaks = where(self.stuck, self.sa - where(self.startForward, tau0, tau0_max), -1.0) > 0
+        limit = where(self.stuck, where(self.startForward, tau0, tau0_max), 0.0)
+        breaks = where(self.stuck, self.sa, -1.0) > limit
         moving = where(locked, 0.0, self.w_rel) > 0
         return [
             *super().equations(),

@@ -130,7 +130,7 @@ def make_events(
         (z, scale), side = z_and_scale(t, x, xdot, a), sides(d)
         wrong = jnp.where(side, -z, z)
         rtol, atol = a.events.tolerance[0], a.events.tolerance[1]
-        patience = jnp.where(number < PATIENT_PASSES, ROUNDING * scale, rtol * scale + atol)
+        patience = jnp.where(number < PATIENT_PASSES, 1e-3, 1.0) * (rtol * scale + atol)
         # The first pass sees the values with which an event was noticed.
         noticed = wrong - a.events.slack >= 0.0
         by_time = jnp.where(side, z <= 0, z > 0)
@@ -148,8 +148,11 @@ def make_events(
         found, side = known.relations(t, x, xdot, a), sides(d)
         z, scale = found[:count], found[count:]
         wrong = jnp.where(side, -z, z)
-        slack = 2.0 * wrong + ROUNDING * scale + 1e-3 * a.events.tolerance[1]
-        data = a.events._replace(slack=jnp.where(wrong >= 0.0, slack, 0.0))
+        rtol, atol = a.events.tolerance[0], a.events.tolerance[1]
+        slack = 2.0 * jnp.abs(wrong) + ROUNDING * scale + 1e-3 * atol
+        # What depends on derivatives or algebraic variables was noticed on a polynomial, which is only as
+        # good as the tolerance: after a false alarm it is noticed when it goes on, not at once again.
+        data = a.events._replace(slack=jnp.where(wrong >= -(rtol * scale + atol), slack, 0.0))
         return a._replace(p=ef.with_discrete(a.p, d, d), events=data)
 
     def wrong_by(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any]:
