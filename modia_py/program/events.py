@@ -27,8 +27,9 @@ from .instants import Instants
 from .reinits import make_reinits
 from .signals import NO_LIMIT, Signals
 
-ROUNDING = 1e-12
-"""A relation that is wrong by less, compared with what it compares, is wrong by rounding."""
+PART_OF_TOLERANCE = 1e-3
+"""A relation that is wrong by less than this part of the tolerance of what it compares, is wrong by
+rounding."""
 PATIENT_PASSES = 8
 """Passes of an event after which a relation that is wrong by less than the tolerance is left as it is."""
 
@@ -38,6 +39,9 @@ class EventData(NamedTuple):
 
     slack: Any
     """For each relation, by how much it may be on the wrong side."""
+    noticed: Any
+    """For each relation, whether this event was noticed by its change: 1 to the positive side, -1 to the
+    other, else 0."""
     rows: Any
     """Flags of the rows of the residual that contain derivatives in the present mode."""
     schedule: Any
@@ -130,11 +134,16 @@ def make_events(
         (z, scale), side = z_and_scale(t, x, xdot, a), sides(d)
         wrong = jnp.where(side, -z, z)
         rtol, atol = a.events.tolerance[0], a.events.tolerance[1]
-        patience = jnp.where(number < PATIENT_PASSES, 1e-3, 1.0) * (rtol * scale + atol)
-        # The first pass sees the values with which an event was noticed.
-        noticed = wrong - a.events.slack >= 0.0
+        # The first pass sees the values with which an event was noticed. Computed anew, they may be on the
+        # other side again by a tolerance: that does not take the event back.
+        crossed = (wrong - a.events.slack >= 0.0) & (number == 0)
+        noticed = jnp.where(crossed, jnp.where(side, -1.0, 1.0), a.events.noticed)
+        tolerance = rtol * scale + atol
+        is_patient = (number >= PATIENT_PASSES) | (noticed != 0)
+        patience = jnp.where(is_patient, tolerance, PART_OF_TOLERANCE * tolerance)
         by_time = jnp.where(side, z <= 0, z > 0)
-        flips = jnp.where(is_time, by_time, jnp.where(number == 0, noticed, wrong > patience))
+        flips = jnp.where(is_time, by_time, jnp.where(number == 0, crossed, wrong > patience))
+        a = a._replace(events=a.events._replace(noticed=jnp.where(is_time, 0.0, noticed)))
         d = d.at[places].set(jnp.where(side ^ flips ^ negated, 1.0, 0.0))
         a = known.assign(t, x, xdot, a._replace(p=ef.with_discrete(a.p, d, before)))
         new = ef.declared(a.p)
@@ -148,11 +157,13 @@ def make_events(
         found, side = known.relations(t, x, xdot, a), sides(d)
         z, scale = found[:count], found[count:]
         wrong = jnp.where(side, -z, z)
-        rtol, atol = a.events.tolerance[0], a.events.tolerance[1]
-        slack = 2.0 * jnp.abs(wrong) + ROUNDING * scale + 1e-3 * atol
-        # What depends on derivatives or algebraic variables was noticed on a polynomial, which is only as
-        # good as the tolerance: after a false alarm it is noticed when it goes on, not at once again.
-        data = a.events._replace(slack=jnp.where(wrong >= -(rtol * scale + atol), slack, 0.0))
+        tolerance = a.events.tolerance[0] * scale + a.events.tolerance[1]
+        slack = jnp.where(wrong >= 0.0, 2.0 * wrong + PART_OF_TOLERANCE * tolerance, 0.0)
+        # What was taken back all the same is not to be noticed again at once.
+        noticed = a.events.noticed
+        taken_back = (noticed != 0) & ((noticed > 0) != side)
+        slack = jnp.where(taken_back, jnp.maximum(slack, 2.0 * jnp.abs(z) + tolerance), slack)
+        data = a.events._replace(slack=slack, noticed=jnp.zeros_like(noticed))
         return a._replace(p=ef.with_discrete(a.p, d, d), events=data)
 
     def wrong_by(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any]:
@@ -209,4 +220,11 @@ def event_data(
     """The data of a run before it has started."""
     padded = np.concatenate([np.sort(schedule), np.full(2, NO_LIMIT)]) if len(schedule) else np.zeros(0)
     slack = np.zeros(len(events.functions.relations))
-    return EventData(slack, np.asarray(row_flags), padded, np.float64(guard), np.array([rtol, atol]))
+    return EventData(
+        slack,
+        np.zeros_like(slack),
+        np.asarray(row_flags),
+        padded,
+        np.float64(guard),
+        np.array([rtol, atol]),
+    )

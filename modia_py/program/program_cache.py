@@ -40,5 +40,8 @@ class ProgramCache:
     """Searches relations of the time for the instants at which they change."""
     at_start: Any = None
     """The event at the start, compiled (`start.events`)."""
+    wrong_relations: Callable[..., Any] | None = None
+    """Which relations are not on the side that discrete values say, compiled
+    (`simulation.missed_events`)."""
     checker: Any = None
     """Violations of the equations as written (`simulation.certificate`)."""

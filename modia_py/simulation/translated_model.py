@@ -32,6 +32,7 @@ from ..start.values import StartValues, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
 from .compile_times import watch_compilation
 from .event_data import with_event_data
+from .missed_events import missed_event
 from .nominal_values import below_tolerance, nominal_of_x
 from .outputs import Outputs, declared_discretes
 from .polished_output import polished
@@ -139,6 +140,10 @@ class TranslatedModel:
             return run
         if unresolved is not None:
             message = f"{Status.VIOLATED.advice} {unresolved.text(program)}"
+            return replace(run, status=Status.VIOLATED, message=message)
+        missed = missed_event(program, spans)
+        if missed is not None:
+            message = f"{Status.VIOLATED.advice} {missed.text(program)}"
             return replace(run, status=Status.VIOLATED, message=message)
         certificate = certify(program, outputs, run.work, self._tolerances(program, options))
         run = replace(run, certificate=certificate)

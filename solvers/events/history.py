@@ -78,7 +78,7 @@ class EventHistory:
         self._record(np.array([t, 0.0, passes, is_crossing], float), discretes, row, has_rows=True)
 
     def _record(self, numbers: np.ndarray, discretes: np.ndarray, row: int, has_rows: bool) -> None:
-        t, _, passes, is_crossing = numbers.tolist()
+        t, _, passes, is_crossing = numbers[:4].tolist()
         places = np.flatnonzero(discretes != self.now)
         values = discretes[places]
         self.now[places] = values
@@ -100,7 +100,7 @@ def _merged(rows: Rows, log: EventLog, t: np.ndarray, row: np.ndarray) -> tuple[
     removed = np.concatenate([[0], np.cumsum(~keep)])
     at = row - removed[row]  # among the rows that stay
     merged = []
-    pairs = (t, t), (log.x_left, log.x), (log.xdot_left, log.xdot), (np.zeros(count), np.zeros(count))
+    pairs = (t, t), (log.x_left, log.x), (log.xdot_left, log.xdot), (log.numbers[:, 4], np.zeros(count))
     for part, (left, right) in zip(rows, pairs, strict=True):
         both = np.stack([np.asarray(left)[:count], np.asarray(right)[:count]], axis=1)
         merged.append(

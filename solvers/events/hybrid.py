@@ -16,11 +16,12 @@ import jax.numpy as jnp
 from ..loop.output import evaluate
 from ..loop.start import Origin, start
 from ..method.context import Context
+from ..method.controller import GROW_AT_MOST
 from ..method.state import State
 from ..status import Status
 from .handle import Handled, handle_event
 from .log import EventLog, note
-from .rhythm import Rhythm, accumulates, after_event
+from .rhythm import Rhythm, accumulates, after_event, stands_still
 
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""
@@ -55,15 +56,16 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     """Handle the event that waits; the state and the discrete values to go on with."""
     events = base.problem.events
     assert events is not None
-    context = hybrid.context(base)
+    context = base._replace(p=hybrid.p)  # until the end: the time event that is met is no limit
     t = state.number("reached")
     x, xdot = evaluate(state, t)
     is_crossing = state.number("status") == Status.CROSSING
     found = handle_event(context, t, x, xdot, state.factors)
     t_event = jnp.maximum(events.next_time(t, found.p), jnp.nextafter(t, jnp.inf))
+    last_step = state.number("h") / GROW_AT_MOST  # or more: the next one is all that is known of it
     log = note(
         hybrid.log,
-        (t, row, found.passes, is_crossing),
+        (t, row, found.passes, is_crossing, last_step),
         (x, xdot),
         (found.x, found.xdot),
         events.discretes(found.p),
@@ -75,6 +77,8 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     after = jax.tree.map(lambda new, old: jnp.where(lost, old, new), after, hybrid)
     endless = (found.status == Status.RUNNING) & accumulates(rhythm)
     found = found._replace(status=jnp.where(endless, int(Status.ZENO), found.status))
+    still = (found.status == Status.RUNNING) & stands_still(rhythm, state.sides.shape[0])
+    found = found._replace(status=jnp.where(still, int(Status.CHATTERING), found.status))
     goes_on = ~is_crossing & ~_has_broken(context, t, x, xdot, found)
     stays = (goes_on & (found.status == Status.RUNNING)) | lost
     state = jax.lax.cond(

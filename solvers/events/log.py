@@ -18,7 +18,8 @@ class EventLog(NamedTuple):
 
     count: Any
     numbers: Any
-    """Of each event: t, row, how many passes it took, whether it was a crossing (else a time event)."""
+    """Of each event: t, row, how many passes it took, whether it was a crossing (else a time
+    event), the size of the step before it."""
     x_left: Any
     xdot_left: Any
     x: Any
@@ -36,7 +37,7 @@ def empty_log(capacity: int, size: int, discretes: int) -> EventLog:
     rows = np.zeros((capacity, size))
     return EventLog(
         np.zeros((), np.int32),
-        np.zeros((capacity, 4)),
+        np.zeros((capacity, 5)),
         rows,
         rows,
         rows,

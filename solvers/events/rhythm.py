@@ -20,6 +20,9 @@ distances."""
 SHRINKS = 16
 """So many events in a row have found them to take less time than those before."""
 SHORTER = 0.9995
+ONE_TIME = 1e-13
+"""Events that are nearer than this, compared with the time, are at almost one time."""
+CROWD = 100
 ACCUMULATED = 1e-4
 """Time of the last events, compared with the time since they began to come faster."""
 
@@ -31,11 +34,18 @@ class Rhythm(NamedTuple):
     """How many events in a row have come faster than those before."""
     since: Any
     """When that began."""
+    crowd: Any
+    """How many events in a row came at almost one time."""
 
 
 def no_events(t: float) -> Rhythm:
     """Before the first event."""
-    return Rhythm(np.full(2 * EVENTS + 1, -np.inf), np.zeros((), np.int32), np.asarray(float(t)))
+    return Rhythm(
+        np.full(2 * EVENTS + 1, -np.inf),
+        np.zeros((), np.int32),
+        np.asarray(float(t)),
+        np.zeros((), np.int32),
+    )
 
 
 def after_event(rhythm: Rhythm, t: jax.Array) -> Rhythm:
@@ -43,13 +53,21 @@ def after_event(rhythm: Rhythm, t: jax.Array) -> Rhythm:
     times = jnp.concatenate([t[None], rhythm.times[:-1]])
     faster = _last(times) < SHORTER * (times[EVENTS] - times[-1])
     count = jnp.where(faster, rhythm.count + 1, 0).astype(rhythm.count.dtype)
-    return Rhythm(times, count, jnp.where(faster, rhythm.since, t))
+    close = times[0] - times[1] <= ONE_TIME * jnp.maximum(jnp.abs(t), jnp.abs(rhythm.since))
+    crowd = jnp.where(close, rhythm.crowd + 1, 0).astype(rhythm.crowd.dtype)
+    return Rhythm(times, count, jnp.where(faster, rhythm.since, t), crowd)
 
 
 def accumulates(rhythm: Rhythm) -> jax.Array:
     """Whether events come so fast that they have no end."""
     elapsed = rhythm.times[0] - rhythm.since
     return (rhythm.count >= SHRINKS) & (_last(rhythm.times) < ACCUMULATED * elapsed)
+
+
+def stands_still(rhythm: Rhythm, crossings: int) -> jax.Array:
+    """Whether the time does not move for the events: more of them than there are crossings that could
+    happen at one time, one after the other."""
+    return rhythm.crowd > CROWD + 4 * crossings
 
 
 def _last(times: jax.Array) -> jax.Array:

@@ -60,8 +60,10 @@ def watch(problem: Problem, p: Any, old: State, state: State) -> State:
     """Look for crossings in the step from old to state; if there are any, stop at the first."""
     if problem.crossings is None and (problem.events is None or not state.sides.shape[0]):
         return state
+    # A run that has come to another end than that of the interval ends there.
+    goes_on = (state.number("status") == Status.RUNNING) | (state.number("status") == Status.SUCCESS)
     return jax.lax.cond(
-        state.number("t") > old.number("t"),
+        (state.number("t") > old.number("t")) & goes_on,
         lambda: _look_into_step(problem, p, old, state),
         lambda: state._replace(sides=old.sides),
     )
