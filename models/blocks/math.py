@@ -1,0 +1,122 @@
+"""Blocks without memory: sums, products, limits, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from modia_py import Model, Par, Var, where
+
+from ..tables import interpolate
+from .continuous import SISO
+
+
+class SI2SO(Model):
+    """Two inputs, one output."""
+
+    u1 = Var(doc="first input")
+    u2 = Var(doc="second input")
+    y = Var(doc="output")
+
+
+class Gain(SISO):
+    """y = k u."""
+
+    k = Par(1.0, doc="gain")
+
+    def equations(self) -> Any:
+        return [self.y == self.k * self.u]
+
+
+class Feedback(SI2SO):
+    """y = u1 - u2."""
+
+    def equations(self) -> Any:
+        return [self.y == self.u1 - self.u2]
+
+
+class Add(SI2SO):
+    """y = k1 u1 + k2 u2."""
+
+    k1 = Par(1.0, doc="gain of u1")
+    k2 = Par(1.0, doc="gain of u2")
+
+    def equations(self) -> Any:
+        return [self.y == self.k1 * self.u1 + self.k2 * self.u2]
+
+
+class Product(SI2SO):
+    """y = u1 u2."""
+
+    def equations(self) -> Any:
+        return [self.y == self.u1 * self.u2]
+
+
+class Division(SI2SO):
+    """y = u1 / u2."""
+
+    def equations(self) -> Any:
+        return [self.y == self.u1 / self.u2]
+
+
+class Limiter(SISO):
+    """y = u within uMin ... uMax, else the limit; reaching a limit is an event."""
+
+    uMax = Par(1.0, doc="upper limit")
+
+    def __init__(self, **changes: Any):
+        """A limiter; uMin is -uMax unless it is given."""
+        self.uMin = Par(-self.uMax, doc="lower limit")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        below = where(self.u < self.uMin, self.uMin, self.u)
+        return [self.y == where(self.u > self.uMax, self.uMax, below)]
+
+
+class DeadZone(SISO):
+    """y = 0 within uMin ... uMax, else how far u is outside; the borders are events."""
+
+    uMax = Par(1.0, doc="upper border")
+
+    def __init__(self, **changes: Any):
+        """A dead zone; uMin is -uMax unless it is given."""
+        self.uMin = Par(-self.uMax, doc="lower border")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        below = where(self.u < self.uMin, self.u - self.uMin, 0.0)
+        return [self.y == where(self.u > self.uMax, self.u - self.uMax, below)]
+
+
+class Abs(SISO):
+    """y = |u|; the change of sign is an event."""
+
+    def equations(self) -> Any:
+        return [self.y == where(self.u >= 0, self.u, -self.u)]
+
+
+class Sign(SISO):
+    """y = 1, 0 or -1, as u is positive, zero or negative; the change is an event."""
+
+    def equations(self) -> Any:
+        return [self.y == where(self.u > 0, 1.0, where(self.u < 0, -1.0, 0.0))]
+
+
+class CombiTable1D(SISO):
+    """y is the value of a table at u: linear in between, the first and last segment continued.
+
+    Parameters
+    ----------
+    table : sequence of pairs
+        Rows of u and y, with rising u.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    def __init__(self, table: Sequence[Sequence[float]] = ((0.0, 0.0), (1.0, 1.0)), **changes: Any):
+        self.table = Par(table, doc="rows of u and y")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        return [self.y == interpolate(self.table, self.u)]
