@@ -16,6 +16,8 @@ import jax.numpy as jnp
 from ..loop.output import evaluate_within
 from ..loop.start import Origin, start
 from ..method.context import Context
+from ..method.controller import IN_JAX
+from ..method.polynomial import rescale
 from ..method.state import State
 from ..status import Status
 from .handle import Handled, handle_event
@@ -81,10 +83,24 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     stays = (goes_on & (found.status == Status.RUNNING)) | lost
     state = jax.lax.cond(
         stays,
-        lambda: state.with_numbers(status=found.status)._replace(factors=found.factors),
+        lambda: _as_before(after.context(base), found, state),
         lambda: _started(after.context(base), t, found, state),
     )
     return state, after
+
+
+def _as_before(context: Context, found: Handled, state: State) -> State:
+    """The state itself, with a step that meets the next time event."""
+    t, h = state.number("t"), state.number("h")
+    fitted, factor = IN_JAX.fit(1.0, h, t, context.settings.step_limits)
+    table = rescale(state.table, factor, state.number("order"))
+    changed = factor != 1.0
+    state = state.with_numbers(
+        status=found.status,
+        h=fitted,
+        equal_steps=jnp.where(changed, 0, state.number("equal_steps")),
+    )
+    return state._replace(factors=found.factors, table=jnp.where(changed, table, state.table))
 
 
 def _has_broken(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, found: Handled) -> jax.Array:
