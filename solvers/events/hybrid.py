@@ -61,12 +61,12 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     t = state.number("reached")
     x, xdot = evaluate_within(state, t)
     is_crossing = state.number("status") == Status.CROSSING
-    found = handle_event(context, t, x, xdot, state.factors)
+    found = handle_event(context, t, x, xdot, state.factors, is_located=is_crossing)
     t_event = jnp.maximum(events.next_time(t, found.p), jnp.nextafter(t, jnp.inf))
     log = note(
         hybrid.log,
         (t, row, found.passes, is_crossing, state.number("last_step")),
-        (x, xdot),
+        (found.x_left, found.xdot_left),
         (found.x, found.xdot),
         (found.first, events.discretes(found.p)),
     )
