@@ -3,9 +3,9 @@
     python benchmarks/repeat.py [case ...]      all cases, or some: see CASES
 
 Milliseconds, the least of many runs of a model that was translated, compiled and run before with the same
-data: of the processor, of a clock on the wall, and on the wall of the integration and of all besides (start,
-stops, output between steps, certificate). `changed` is a run with one parameter changed each time, processor
-time.
+data: of the processor, of a clock on the wall, and by this clock of the integration and of all besides
+(start, stops, output between steps, certificate). `changed` is a run with one parameter changed each time,
+in processor time.
 """
 
 from __future__ import annotations
