@@ -215,6 +215,8 @@ def _add_highest_level(
     torn = tear(structure, left, groups, fixed_equations, fixed_variables)
     free_derivatives = np.isin(torn.variables, free[is_derivative])
     is_row = free_derivatives & ~builder.is_derivative_equation[torn.equations]
+    if len(switched):
+        is_row &= ~_names_a_state(structure, torn.equations)
     builder.pairs.append((torn.equations[~is_row], torn.variables[~is_row]))
     builder.fd.append(torn.equations[is_row])
     builder.add_states(builder.integral[torn.variables[is_row]])
@@ -235,6 +237,18 @@ def _add_highest_level(
     nothing = np.full(len(multipliers), NONE)
     builder.add_slots(Slot.LAMBDA, nothing, multipliers, nothing)
     builder.residuals.append(implied)
+
+
+def _names_a_state(structure: Structure, equations: Integers) -> Integers:
+    """Whether an equation says that a derivative is a state, w == der(phi), and nothing else.
+
+    Assigned, der(phi) is w in every other equation, and phi follows by a chain row. Where an equation
+    becomes a constraint of der(phi) at an event, it is one of states then.
+    """
+    entries = np.diff(structure.start)[equations]
+    known = structure.variable_derivative[structure.variables] != NONE
+    states = np.bincount(structure.equation_of_entry()[known], minlength=structure.equation_count)
+    return (entries == 2) & (states[equations] == 1)
 
 
 def _purely_algebraic(structure: Structure, blocks: Blocks, switched: Integers) -> Integers:

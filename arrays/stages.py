@@ -40,13 +40,17 @@ def index1_with_few_stages(
     keep: Integers | None,
     switched: Integers | None = None,
     most: int = MOST_STAGES,
-) -> Index1Form:
-    """The torn form, with chains of assignments cut; the plain form where cutting does not help."""
+) -> tuple[Index1Form, str]:
+    """The torn form, with chains of assignments cut, or the plain form where cutting does not help; and a
+    sentence about it."""
     form = special_index1(structure, blocks, tearing=True, keep=keep, switched=switched)
+    longest = int(stages_of(form).max(initial=0))
+    note = "what can be assigned is assigned"
     for _ in range(TRIES):
         stage = stages_of(form)
         if stage.max(initial=0) <= most:
-            return form
+            return form, note
+        note = f"chains of up to {longest} assignments are cut, to {most} at most"
         cut = np.zeros(structure.equation_count, bool)
         cut[form.local_equations[stage % most == 0]] = True
         cut = _with_relatives(cut, structure.equation_derivative)
@@ -54,8 +58,9 @@ def index1_with_few_stages(
         structure = replace(structure, solvable=may_solve)
         form = special_index1(structure, blocks, tearing=True, keep=keep, switched=switched)
     if stages_of(form).max(initial=0) <= most:
-        return form
-    return special_index1(structure, blocks, tearing=False, keep=keep, switched=switched)
+        return form, note
+    note = f"nothing is assigned: chains would have up to {longest} assignments, and cutting does not help"
+    return special_index1(structure, blocks, tearing=False, keep=keep, switched=switched), note
 
 
 def _with_relatives(marked: Integers, derivative: Integers) -> Integers:

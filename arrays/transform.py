@@ -51,12 +51,15 @@ class Transformation:
         In the order in which they are solved.
     form : Index1Form
         The special index-1 form.
+    tearing : str
+        What was done about assignments, and why.
     """
 
     simplified: Simplified
     reduction: IndexReduction
     blocks: Blocks
     form: Index1Form
+    tearing: str = ""
 
     @property
     def structure(self) -> Structure:
@@ -195,13 +198,16 @@ def transform(
     kept = None if keep is None else extend_mask(simplified.marks(keep), final.variable_count)
     constraints = None if switched is None else np.flatnonzero(switched[simplified.equations])
     if tearing == "auto":
-        form = index1_with_few_stages(final, blocks, kept, constraints)
+        form, tearing_note = index1_with_few_stages(final, blocks, kept, constraints)
     else:
+        tearing_note = (
+            "all that can be assigned is, as asked" if tearing else "nothing is assigned, as asked"
+        )
         form = special_index1(final, blocks, tearing=bool(tearing), keep=kept, switched=constraints)
     if check:
         check_blt(final, reduction.flow, blocks)
         check_index1(form)
-    return Transformation(simplified, reduction, blocks, form)
+    return Transformation(simplified, reduction, blocks, form, tearing_note)
 
 
 def _is_balanced(structure: Structure) -> bool:

@@ -25,13 +25,14 @@ from .expressions.calculus import der  # noqa: E402
 from .expressions.clocked_terms import Clock, clock, hold, previous, sampled  # noqa: E402
 from .expressions.event_terms import change, edge, initial, pre, sample, terminal, where  # noqa: E402
 from .expressions.user_functions import function  # noqa: E402
+from .language.actions import assign, reinit, terminate  # noqa: E402
 from .language.connections import connect  # noqa: E402
 from .language.declarations import Discrete, Flow, Input, Par, Var  # noqa: E402
 from .language.elaborate import elaborate  # noqa: E402
 from .language.flat_model import FlatModel  # noqa: E402
 from .language.model import Connector, Model  # noqa: E402
 from .language.symbols import time  # noqa: E402
-from .language.when import assign, reinit, terminate, when  # noqa: E402
+from .language.when import always, when  # noqa: E402
 from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
 from .results.result import Result  # noqa: E402
 from .simulate import simulate  # noqa: E402
@@ -58,6 +59,7 @@ __all__ = [
     "SimulationInterrupted",
     "StructureError",
     "Var",
+    "always",
     "assign",
     "change",
     "clock",

@@ -17,6 +17,7 @@ from .program.program import Arguments, Program
 from .program.signals import make_signals
 from .results.result import Result
 from .results.statistics import RunStatistics
+from .simulation.event_rows import event_table
 from .simulation.request import POINTS, RunRequest
 from .simulation.run import Run
 from .simulation.translated_model import TranslatedModel
@@ -120,7 +121,8 @@ class CompiledModel(TranslatedModel):
             What solves the linear systems of the integrator. "auto" decides from size, pattern and
             symmetry; `result.stats.linear_solver` says what was taken, and why.
         progress : bool, optional
-            True: a progress bar after a second; False: none; None: one if the output is a terminal.
+            True: a progress bar after a second, and a sentence where XLA compiles for more than two; False:
+            neither; None: both if the output is a terminal.
         max_steps : int
             Attempts at a step after which the run fails, rejected ones included.
         start : {"init", "impulse"}
@@ -183,6 +185,7 @@ class CompiledModel(TranslatedModel):
     ) -> Result:
         flat, outputs = self.flat, run.outputs
         assert outputs is not None
+        assert run.options is not None
         vector = np.asarray(arguments.p)
         parameters = {
             p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
@@ -199,6 +202,8 @@ class CompiledModel(TranslatedModel):
             status=run.status,
             message=run.message,
             notes=self.translation.warnings + point.notes,
+            events=lambda: event_table(flat, program, run, arguments, self._variables),
+            output_rows=outputs.asked_rows(run.options.times),
         )
 
     def report(self) -> str:
@@ -359,7 +364,7 @@ class CompiledModel(TranslatedModel):
             raise ModelError(f"time = {time:g} is before start_time = {start_time:g}, or not finite.")
         signals = make_signals(self.flat, asked.inputs, start_time, max(time, start_time + 1e-300))
         program = self.translation.program(signals)
-        arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
+        arguments = Arguments(self._values.vector(dict(asked.params or {}), asked.init), signals.data)
         if not program.functions.size:
             raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
         if time > start_time:

@@ -71,7 +71,8 @@ def simulate(
         What solves the linear systems of the integrator. "auto" decides from size, pattern and symmetry;
         `result.stats.linear_solver` says what was taken, and why.
     progress : bool, optional
-        True: a progress bar after a second; False: none; None: one if the output is a terminal.
+        True: a progress bar after a second, and a sentence where XLA compiles for more than two; False:
+        neither; None: both if the output is a terminal.
     max_steps : int
         Attempts at a step after which the run fails, rejected ones included.
     start : {"init", "impulse"}

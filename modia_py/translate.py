@@ -9,6 +9,7 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
 from .arrays.structure import Integers
@@ -128,7 +129,8 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     began = clock.perf_counter()
     functions = with_plans(structure, index1_functions(structure, transformed))
     if tearing == "auto" and functions.plans is None and _is_long(functions):
-        transformed = _transformed(flat, structure, False, check, switched)
+        note = f"nothing is assigned: {functions.pieces} pieces of program would take long to compile"
+        transformed = replace(_transformed(flat, structure, False, check, switched), tearing=note)
         functions = with_plans(structure, index1_functions(structure, transformed))
     seconds["functions"] = clock.perf_counter() - began
     return Translation(structure, transformed, functions, seconds, switched)

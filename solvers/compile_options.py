@@ -17,29 +17,34 @@ import jax
 LONG = 2000
 """Length of vectors from which on XLA's own choices are better."""
 
-_WANTED: dict[str, bool | str] = {
+_WANTED: dict[str, bool | str | int] = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_experimental_ynn_fusion_type": "",
 }
+_LEVEL = "xla_backend_optimization_level"
 
 
 @cache
-def options() -> dict[str, bool | str]:
+def options() -> dict[str, bool | str | int]:
     """The wanted options that are known here; none where there is no CPU to compile for."""
+    return {name: value for name, value in _known_options().items() if name in _WANTED}
+
+
+def options_for_few_calls(size: int) -> dict[str, bool | str | int]:
+    """Little optimization: compiling takes longer than all calls together. Without any, long vectors take
+    several times as long as with a little."""
+    known = _known_options()
+    return {**known, _LEVEL: 1} if _LEVEL in known and size >= LONG else known
+
+
+@cache
+def _known_options() -> dict[str, bool | str | int]:
     if jax.default_backend() != "cpu":
         return {}
-    if _is_known(_WANTED):
-        return dict(_WANTED)
-    return {name: value for name, value in _WANTED.items() if _is_known({name: value})}
-
-
-@cache
-def options_for_few_calls() -> dict[str, bool | str | int]:
-    """Little optimization: compiling takes longer than all calls together."""
-    level: dict[str, bool | str | int] = {"xla_backend_optimization_level": 0}
-    if jax.default_backend() != "cpu" or not _is_known({**options(), **level}):
-        return dict(options())
-    return {**options(), **level}
+    everything = {**_WANTED, _LEVEL: 0}
+    if _is_known(everything):  # one question, as a rule: each of them compiles a program
+        return everything
+    return {name: value for name, value in everything.items() if _is_known({name: value})}
 
 
 def _is_known(option: dict[str, Any]) -> bool:
@@ -57,4 +62,4 @@ def fast_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
 
 def quick_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     """The same for a function that is called a few times only."""
-    return jax.jit(function, compiler_options=options_for_few_calls() if size < LONG else {})
+    return jax.jit(function, compiler_options=options_for_few_calls(size))

@@ -31,6 +31,7 @@ from .matrix.diagnose import describe_singularity, describe_violation
 from .method.numbers import AT, LIMIT_AT
 from .method.settings import Settings, make_settings
 from .method.state import NO_WORK, State, histogram
+from .output_rows import OutputRows
 from .roots.initialize import consistent_xdot
 from .solution import Crossing, Solution, Statistics, rounding_warning
 from .status import Status
@@ -69,7 +70,8 @@ class Integration:
         self.state: State | None = None
         self.numbers: Any = None  # those of the state, on the host
         self.every_step = arguments.times is None
-        self.rows: list[tuple[np.ndarray, ...]] = []
+        wanted = 0 if arguments.times is None else len(arguments.times)
+        self.rows = OutputRows(self.problem.size, wanted)
         self.rows_written = self.next_time = 0
         self.restarts: list[int] = []
         self.crossings: list[Crossing] = []
@@ -79,6 +81,7 @@ class Integration:
         self.t_last, self.x_last = arguments.t0, np.asarray(arguments.x0)
         self.xdot_last = np.full(self.problem.size, np.nan)
         self.began = time.perf_counter()
+        self.left: tuple[float, np.ndarray, np.ndarray] | None = None  # values before a stop
         self.hybrid = None
         if self.problem.events is not None:
             self.hybrid = HybridRun(compiled, self.p, arguments.t0)
@@ -100,12 +103,14 @@ class Integration:
             xdot = found.xdot
         self.t_last, self.x_last, self.xdot_last = t, np.asarray(x), np.asarray(xdot)
         if self.hybrid is not None:
+            self.hybrid.begin(t, until, self.p)
             if self.state is not None:
                 status = self._event(Occasion.DURING)
+                self.left = None
                 if status != Status.RUNNING:
                     return status
                 x, xdot = self.x_last, self.xdot_last
-            self.hybrid.begin(t, until, self.p)
+                self.hybrid.begin(t, until, self.p)
         if until <= t:
             self._keep_instant(t)
             return Status.SUCCESS
@@ -121,6 +126,7 @@ class Integration:
     def again(self, t: float) -> None:
         """After a stop: rows from t on, where the run goes on, are written once more."""
         self.restarts.append(self.rows_written)
+        self.left = self.t_last, self.x_last, self.xdot_last
         if self.arguments.times is not None:
             self.next_time = int(np.searchsorted(self.arguments.times, t))
 
@@ -202,8 +208,10 @@ class Integration:
 
     def _keep_event(self, after: Values, is_crossing: bool) -> None:
         assert self.hybrid is not None
-        t = np.array([self.t_last])
-        self._keep(t, self.x_last[None], self.xdot_last[None], np.zeros(1), wanted=0)
+        t, x, xdot = self.left or (self.t_last, self.x_last, self.xdot_last)
+        self._keep(np.array([t]), x[None], xdot[None], np.zeros(1), wanted=0)
+        if self.left is not None:
+            self.restarts[-1] += 1  # the row just before it belongs to what was before the stop
         row = self.hybrid.record(self.t_last, after, self.rows_written, is_crossing)
         self._keep(*row, wanted=0)
 
@@ -301,7 +309,7 @@ class Integration:
         if self.on_chunk is not None:
             self.on_chunk(t, x, xdot)
             return
-        self.rows.append((t, x, xdot, step))
+        self.rows.append(t, x, xdot, step)
 
     def _keep_instant(self, t: float) -> None:
         """Nothing is integrated between two stops at one time; rows that are wanted there are."""
@@ -346,9 +354,7 @@ class Integration:
         """All of it."""
         if self.bar is not None:
             self.bar.close()
-        nothing = np.zeros((0, self.problem.size))
-        rows = self.rows or [(np.zeros(0), nothing, nothing, np.zeros(0))]
-        t, x, xdot, step = map(np.concatenate, zip(*rows, strict=True))
+        t, x, xdot, step = self.rows.arrays()
         work = self._statistics()
         warning = ""
         if self.numbers is not None:

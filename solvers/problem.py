@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -32,6 +32,27 @@ Residual = Callable[[Any, Any, Any, Any], Any]
 """residual(t, x, xdot, p) -> array of as many rows as x has elements."""
 Flags = Sequence[bool] | np.ndarray
 """One for each element of x."""
+
+
+class Planned(Protocol):
+    """A residual that native code evaluates from data."""
+
+    at_many: bool
+    """Whether the functions of many times can be called: rows of x and xdot belong to rows of t."""
+
+    def arguments(self, t: Any, p: Any) -> dict[str, Any]:
+        """Arrays for steps at about that time, by the names of `native.calls.STEP`."""
+
+    def values(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, p: Any) -> np.ndarray:
+        """The residual at many times."""
+
+    def rates(self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, p: Any) -> np.ndarray:
+        """Its derivative by time along (x, xdot)."""
+
+    def products(
+        self, t: np.ndarray, x: np.ndarray, xdot: np.ndarray, p: Any, c: np.ndarray, z: np.ndarray
+    ) -> np.ndarray:
+        """(c dF/dx + dF/dxdot) times each row of z, at many times."""
 
 
 @dataclass(eq=False)
@@ -86,6 +107,9 @@ class Problem:
     events : Events, optional
         What happens at events, inside of the compiled loop; its crossings take the place of `crossings`.
         None: nothing but stopping at `crossings`.
+    planned : Planned, optional
+        The residual as data for native code, which then makes whole steps of small problems; None: the
+        residual is evaluated by XLA. Not used where there are events.
     cache : ProblemCache
         What was made ready for this problem; not to be given.
 
@@ -113,6 +137,7 @@ class Problem:
     directions: Sequence[int] | None = None
     one_by_one: bool = False
     events: Events | None = None
+    planned: Planned | None = field(default=None, repr=False)
     cache: ProblemCache = field(default_factory=ProblemCache, repr=False)
 
     def __post_init__(self) -> None:

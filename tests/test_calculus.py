@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from modia_py import Input, Model, ModelWarning, Par, Var, der, function, time
+from modia_py import Input, Model, ModelWarning, Par, Var, der, function, time, where
 from modia_py.expressions.calculus import differentiate, differentiate_equation
 from modia_py.expressions.equation import Equation
 
@@ -80,6 +80,7 @@ CATALOGUE: list[tuple[Equation, str]] = [
         "einsum('ij,j->i', der(M), v) + einsum('ij,j->i', M, der(v)) == der(w)",
     ),
     (np.where(m.x > 100, m.x, m.y * m.v) == m.w, "where(x > 100, der(x), der(y)*v + y*der(v)) == der(w)"),
+    (where(m.x > 100, m.x, m.y * m.v) == m.w, "where(x > 100, der(x), der(y)*v + y*der(v)) == der(w)"),
     (np.interp(m.x, [0.0, 10.0], [1.0, 5.0]) == m.y, "der(interp(x, [0.0, 10.0], [1.0, 5.0])) == der(y)"),
     (np.cumsum(m.v) - np.diff(m.z[:4]) == 0, "cumsum(der(v)) - diff(der(z[:4])) == 0"),
     (np.diff(m.v, prepend=m.x) == m.w, None),

@@ -19,9 +19,11 @@ from modia_py import (
     previous,
     sample,
     sampled,
+    simulate,
     time,
     translate,
     when,
+    where,
 )
 from modia_py.language.event_parts import ActionKind
 
@@ -205,6 +207,44 @@ def test_an_offset(result):
         float(t): f for t, f in zip(np.round(result.time, 6), result["late.f"], strict=True)
     }  # of two rows at one time the one after the event
     assert [found[t] for t in (0.0, 0.2, 0.3, 0.7, 0.8)] == pytest.approx([-1, -1, 0.25, 0.25, 0.75])
+
+
+class CascadeControlledDrive(Model):
+    """Modelica.Clocked.Examples.CascadeControlledDrive.SubClocked: position at 100 Hz, speed at 500 Hz."""
+
+    phi, w, tau, wanted = Var(init=0.0), Var(init=0.0), Var(), Var()
+    x, y = Discrete(0.0), Discrete(0.0)
+
+    def equations(self):
+        fast = clock(0.002)
+        slow = fast.sub(5)
+        speed, acceleration = 2.0, 3.0  # of a motion from 0 to pi
+        t1 = speed / acceleration
+        t2 = np.pi / speed
+        t3 = t1 + t2
+        braking = np.pi - 0.5 * acceleration * (t3 - time) ** 2
+        cruising = where(time < t2, speed * (time - 0.5 * t1), where(time < t3, braking, np.pi))
+        position_control = 20.0 * sampled(self.wanted - self.phi, slow)
+        u = position_control - sampled(self.w, fast)
+        return [
+            der(self.phi) == self.w,
+            10.0 * der(self.w) == self.tau,
+            self.wanted == where(time < t1, 0.5 * acceleration * time**2, cruising),
+            when(
+                fast,
+                assign(self.x, previous(self.x) + u * fast.period / 0.5),
+                assign(self.y, 100.0 * (self.x + u)),
+            ),
+            self.tau == hold(self.y),
+        ]
+
+
+def test_a_cascade_of_two_rates_against_the_modelica_library():
+    result = simulate(CascadeControlledDrive(), 4.0, times=np.linspace(0.0, 4.0, 2001))
+    # The largest values of the reference that is published with the library (Dymola, tolerance 1e-6).
+    largest = {"phi": 3.14444, "w": 2.12099, "x": 0.221142, "y": 44.7103}
+    for name, value in largest.items():
+        assert np.abs(result[name]).max() == pytest.approx(value, rel=2e-4), name
 
 
 def test_what_is_sampled_is_seen_before_the_tick_and_what_is_computed_at_it():

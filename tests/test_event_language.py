@@ -15,17 +15,21 @@ from modia_py import (
     Model,
     Par,
     Var,
+    always,
     assign,
     change,
+    clock,
     der,
     edge,
     elaborate,
     flat_residual,
     function,
+    hold,
     initial,
     pre,
     reinit,
     sample,
+    sampled,
     terminal,
     terminate,
     time,
@@ -33,7 +37,9 @@ from modia_py import (
     when,
     where,
 )
+from modia_py.expressions.expression import as_operand
 from modia_py.expressions.symbol_kinds import DiscreteRole, SymbolKind
+from modia_py.expressions.value_types import value_type
 from modia_py.language.event_parts import RelationKind
 from modia_py.program.fingerprint import fingerprint
 
@@ -173,6 +179,33 @@ def test_the_value_of_a_discrete_says_what_it_is():
     assert own.value(own.vectors(0.0, [0.0], given), "twice") == 3.0
     d = np.asarray(own.functions.declared(given))
     assert np.array_equal(np.asarray(given)[-len(d) :], d), "before the first event pre(d) is d"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda m: m.on, "bool"),
+        (lambda m: ~pre(m.on) | (m.x > 1), "bool"),
+        (lambda m: where(m.x > 1, m.on, 0), "bool"),
+        (lambda m: m.on * pre(m.on), "bool"),
+        (lambda m: np.maximum(m.on, m.x > 1), "bool"),
+        (lambda m: 1 - m.on, "int64"),
+        (lambda m: pre(m.mode) + 1, "int64"),
+        (lambda m: (pre(m.mode) + 1) % 4, "int64"),
+        (lambda m: where(m.x > 1, 2, m.mode * 3), "int64"),
+        (lambda m: np.floor(m.x) // 2 + np.sign(m.x), "int64"),
+        (lambda m: sampled(m.mode, clock(1.0)) - hold(m.mode), "int64"),
+        (lambda m: np.stack([m.mode, m.on]).sum(), "int64"),
+        (lambda m: m.mode / 2, "float64"),
+        (lambda m: m.mode + 0.5, "float64"),
+        (lambda m: where(m.x > 1, m.x, 2), "float64"),
+        (lambda m: m.level[0] + 1, "float64"),
+        (lambda m: m.k, "float64"),
+        (lambda m: np.sqrt(m.mode), "float64"),
+    ],
+)
+def test_whole_numbers_and_truth_values_are_known_by_their_form(make, kind):
+    assert value_type(as_operand(make(Words()))) == kind
 
 
 def test_the_derivative_of_a_discrete_is_zero():
@@ -400,6 +433,50 @@ def test_assignments_are_ordered_by_what_they_read():
     assert len(own.functions.levels) == 5  # x > 1, a, b, b > 3, c
     jitted = jax.jit(own.functions.assign)({**now, "p": left["p"]})
     assert np.array_equal(jitted, own.functions.assign({**now, "p": left["p"]}))
+
+
+def test_always_holds_in_every_pass():
+    class Relay(Model):
+        x = Var(init=18.0)
+        on = Discrete(False)
+        mode = Discrete(0)
+        power = Discrete([0.0, 0.0])
+
+        def equations(self):
+            x, on, mode = self.x, self.on, self.mode
+            hot = (mode == 1) & (x > 22)
+            return [
+                der(x) == where(on, 1.0, -1.0),
+                always(
+                    assign(on, (x < 19) | (pre(on) & (x < 21))),
+                    assign(mode, where((pre(mode) == 0) & (x > 20), 1, where(x < 20, 0, pre(mode)))),
+                ),
+                always(assign(self.power, where(hot, 2.0, where(on, 1.0, 0.0)))),
+            ]
+
+    own = event_model(Relay())
+    texts = [own.functions.relations.text(row) for row in range(len(own.functions.relations))]
+    assert texts == ["x < 19", "x < 21", "x > 20", "x < 20", "x > 22"]
+    p, on, mode = own.p, False, 0
+    for x in (18.0, 19.5, 20.5, 22.5, 20.5, 19.5, 18.5, 20.5):
+        vectors = own.vectors(0.0, [x], p)
+        p = own.one_pass(vectors, vectors)
+        on = x < 19 or (on and x < 21)
+        mode = 1 if mode == 0 and x > 20 else 0 if x < 20 else mode
+        found = {**vectors, "p": p}
+        assert own.value(found, "on") == on
+        assert own.value(found, "mode") == mode
+        assert (
+            own.value(found, "power").tolist() == [2.0 if mode == 1 and x > 22 else 1.0 if on else 0.0] * 2
+        )
+
+
+def test_what_conditions_choose_is_constant_between_events():
+    flat = relations_of(
+        lambda m: when(where(m.x > 1, 2, pre(m.d)) != pre(m.d), assign(m.d, 1.0)),
+        lambda m: where(where(m.x > 3, 1, 0) > 0.5, 1.0, 2.0),
+    )
+    assert [str(entry.part.symbol.written) for entry in flat.relations] == ["x > 3", "x > 1"]
 
 
 def test_a_component_array_does_what_separate_copies_do():

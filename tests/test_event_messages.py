@@ -13,6 +13,7 @@ from modia_py import (
     ModelError,
     Par,
     Var,
+    always,
     assign,
     change,
     der,
@@ -230,6 +231,38 @@ IN_ONE_STATEMENT = [
         r"is used as a truth value: a `when` belongs into the list",
     ),
     (
+        "a fraction for an integer",
+        lambda m: when(m.x > 0, assign(m.n, pre(m.n) + m.x)),
+        rf"assign\(n, pre\(n\) \+ x\) \({HERE}\): n is an integer, as its value at the start says, and .*"
+        r"Declare it with Discrete\(0\.0\) if it is real",
+    ),
+    (
+        "a number for a flag",
+        lambda m: when(m.x > 0, assign(m.on, pre(m.n))),
+        r"on is True or False, as its value at the start says, .*Assign a condition, such as x > 0",
+    ),
+    (
+        "always what moves",
+        lambda m: always(assign(m.d, 2 * m.x)),
+        rf"always\(assign\(d, 2\*x\)\) \({HERE}\): `x` changes between events, and a discrete",
+    ),
+    (
+        "always by numpy's relation",
+        lambda m: always(assign(m.d, 2 * (m.x > 0))),
+        r"`x` changes between events",
+    ),
+    (
+        "always something else than an assignment",
+        lambda m: always(reinit(m.x, 1.0)),
+        rf"reinit\(x, 1\) in an always \({HERE}\): only assign\(d, value\) can hold after every event",
+    ),
+    ("always nothing", lambda m: always(), r"always\(\) is empty"),
+    (
+        "always itself",
+        lambda m: always(assign(m.on, ~m.on)),
+        r"depend on itself: `assign\(on, ~on\)`.*Use `pre`",
+    ),
+    (
         "a list as a condition of where",
         lambda m: m.x == where([m.x > 0, m.x > 1], 1, 2),
         r"The condition of where is a list .*combine relations by &, \| and ~",
@@ -279,6 +312,8 @@ def test_overlapping_elements_in_two_whens():
     assert len(elaborate(model(1)).whens) == 2
     with pytest.raises(ModelError, match=r"The discrete variable v\[0\] is assigned twice"):
         elaborate(model(slice(None)))
+    with pytest.raises(ModelError, match=r"`assign\(v\[\[1, 1\]\], 1\)` .* assigns v\[1\] twice"):
+        elaborate(model_of(lambda m: when(m.x > 1, assign(m.v[[1, 1]], 1.0))))
     twice_in_one = model_of(lambda m: when(m.x > 1, assign(m.d, 1.0), assign(m.d, 2.0)))
     with pytest.raises(ModelError, match="d is assigned twice"):
         elaborate(twice_in_one)

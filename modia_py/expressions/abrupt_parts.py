@@ -9,19 +9,19 @@ What was differentiated is remembered, so that a jump of it can be told from non
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from .event_primitives import EVENT_WHERE
 from .expression import Application, Call, Constant, Expr, Item, Leaf
-from .nodes import Node, topological
+from .nodes import Node, WhileAlive, topological
 from .primitives import EACH, JOINT, Primitive, named
 from .symbol_kinds import SymbolKind
 
 SMOOTH = ("sin", "cos", "square")
 SMOOTH_OF_LINEAR = ("exp", "sinh", "cosh", "tanh")
 """Smooth, and without pulses where their argument is linear in time."""
+MOVING = (SymbolKind.TIME, SymbolKind.INPUT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,8 @@ def _largest_known(roots: list[Expr]) -> tuple[list[Expr], dict[int, _Facts]]:
     """The largest subexpressions that move with time and not with variables; what is known of all nodes."""
     facts: dict[int, _Facts] = {}
     nodes = list(topological(roots))
+    if not any(isinstance(node, Leaf) and node.kind in MOVING for node in nodes):
+        return [], facts
     for node in nodes:
         facts[id(node)] = _facts(node, [facts[id(arg)] for arg in node.args])
     used_outside = {id(arg) for node in nodes if not facts[id(node)].known for arg in node.args}
@@ -175,26 +177,23 @@ def _is_smooth(node: Application, below: list[_Facts]) -> bool:
 
 # What was differentiated.
 
-_origins: dict[int, tuple[weakref.ref, list[AbruptPart]]] = {}
+_origins: WhileAlive[list[AbruptPart]] = WhileAlive()
 
 
 def remember_derivative(derivative: Expr, of: Expr) -> None:
     """Note that an expression is the time derivative of another one, if that has abrupt parts."""
     below = [*abrupt_parts([of]), *differentiated_parts([of])]
     if below and not isinstance(derivative, (Constant, Leaf)):
-        number = id(derivative)
         parts = [replace(part, differentiated=part.differentiated + 1) for part in below]
-        known = _origins.get(number, (None, []))[1]
-        reference = weakref.ref(derivative, lambda _: _origins.pop(number, None))
-        _origins[number] = reference, _unique([*known, *parts])
+        _origins.put(derivative, _unique([*(_origins.get(derivative) or []), *parts]))
 
 
 def differentiated_parts(roots: list[Expr]) -> list[AbruptPart]:
     """Abrupt parts of which the expressions contain derivatives."""
     if not _origins:
         return []
-    found = [_origins[id(node)][1] for node in topological(roots) if id(node) in _origins]
-    return _unique([part for parts in found for part in parts])
+    found = [_origins.get(node) for node in topological(roots)]
+    return _unique([part for parts in found if parts is not None for part in parts])
 
 
 def _unique(parts: list[AbruptPart]) -> list[AbruptPart]:

@@ -26,6 +26,13 @@ class Clock:
     ----------
     period, offset, delay : Expr
         In seconds: constants, or expressions of parameters.
+
+    Examples
+    --------
+    >>> from modia_py import clock
+    >>> fast = clock(0.05)
+    >>> fast.sub(4), fast.delayed(0.01)
+    (clock(0.2), clock(0.05, 0, 0.01))
     """
 
     def __init__(self, period: Any, offset: Any, delay: Any):

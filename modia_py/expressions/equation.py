@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ModelError
 from ..source import Source, user_source
 from .array_interface import LogicalOperators
-from .expression import Constant, Expr, as_expr, call
+from .expression import Constant, Expr, Leaf, as_expr, call, leaves_of
 from .indexing import Shape
 from .primitives import named
 
@@ -17,13 +17,16 @@ from .primitives import named
 class Equation(LogicalOperators):
     """`lhs == rhs`, and the line where it was written; in a condition, the relation that they are equal."""
 
-    __slots__ = ("lhs", "rhs", "shape", "source")
+    __slots__ = ("_leaves", "_residual", "lhs", "rhs", "shape", "source")
     __hash__ = object.__hash__
+    _leaves: tuple[Leaf, ...] | None
+    _residual: Expr | None
 
     def __init__(self, lhs: Any, rhs: Any, source: Source | None = None):
         self.source = source if source is not None else user_source()
         self.lhs = as_expr(lhs)
         self.rhs = as_expr(rhs)
+        self._leaves = self._residual = None
         try:
             self.shape: Shape = np.broadcast_shapes(self.lhs.shape, self.rhs.shape)
         except ValueError:
@@ -49,8 +52,20 @@ class Equation(LogicalOperators):
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
 
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The leaves of both sides, in order of first occurrence."""
+        if self._leaves is None:
+            self._leaves = tuple(leaves_of(self.lhs, self.rhs))
+        return self._leaves
+
     def residual(self) -> Expr:
         """`lhs - rhs` without zero terms, and the side that is not zero where the other one is."""
+        if self._residual is None:
+            self._residual = self._difference()
+        return self._residual
+
+    def _difference(self) -> Expr:
         from .zero_terms import without_zero_terms  # asked for when needed
 
         for side, other in ((self.lhs, self.rhs), (self.rhs, self.lhs)):

@@ -293,14 +293,22 @@ def is_discrete(expr: Expr) -> bool:
 
 
 def continuous_leaf(expr: Expr) -> Leaf | None:
-    """A leaf that makes an expression change between events; None if it does not."""
+    """A leaf that makes an expression change between events; None if it does not.
 
-    def holds(node: Node) -> bool:
-        return not node.args or (isinstance(node, Application) and node.primitive in HOLDING)
-
-    for node in topological([expr], holds):
+    Conditions do not: what they choose changes at events only.
+    """
+    waiting: list[Node] = [expr]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         if isinstance(node, Leaf) and node.kind in CONTINUOUS:
             return node
+        primitive = node.primitive if isinstance(node, Application) else None
+        if primitive not in HOLDING:
+            waiting += node.args[1:] if primitive is EVENT_WHERE else node.args
     return None
 
 

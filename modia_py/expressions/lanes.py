@@ -20,6 +20,12 @@ def calls_lapack(roots: Iterable[Node]) -> bool:
     return any(isinstance(node, Application) and node.primitive.calls_lapack for node in topological(roots))
 
 
+def calls_python(roots: Iterable[Node]) -> bool:
+    """Whether anything below the roots calls back into Python while it runs: it may return something else
+    in the next run."""
+    return any(isinstance(node, Application) and node.primitive.calls_python for node in topological(roots))
+
+
 def lanes(
     function: Callable[..., Any], axes: tuple[int | None, ...], one_by_one: bool
 ) -> Callable[..., Any]:

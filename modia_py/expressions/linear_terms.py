@@ -88,15 +88,21 @@ _NONLINEAR_BY_ELEMENT = _Weight(None, Dependence.ELEMENTWISE, linear=False)
 def linear_terms(equation: Equation) -> list[LinearTerm]:
     """One term for each variable, or selection of a variable, in an equation; zero terms left out."""
     root = equation.residual()
-    nodes = list(topological([root], lambda node: not node.args or as_piece(node) is not None))
-    unknown = _contains_unknown(nodes)
+    pieces: dict[int, Piece | None] = {}
+
+    def is_piece(node: Node) -> bool:
+        piece = pieces[id(node)] = as_piece(node)
+        return piece is not None
+
+    nodes = list(topological([root], is_piece))
+    unknown = _contains_unknown(nodes, pieces)
     weights: dict[int, _Weight] = {id(root): _Weight(constant(1), Dependence.ELEMENTWISE)}
     terms = []
     for node in reversed(nodes):
         if not unknown[id(node)]:
             continue
         weight = weights[id(node)]
-        piece = as_piece(node)
+        piece = pieces[id(node)]
         if piece is not None and isinstance(piece.node, Leaf):
             assert isinstance(node, Expr)
             term = _term(node, piece.node, piece.positions, weight)
@@ -155,10 +161,10 @@ def _meet(a: LinearTerm, b: LinearTerm) -> bool:
     return share_elements(a.positions, b.positions)
 
 
-def _contains_unknown(nodes: list[Node]) -> dict[int, bool]:
+def _contains_unknown(nodes: list[Node], pieces: dict[int, Piece | None]) -> dict[int, bool]:
     unknown: dict[int, bool] = {}
     for node in nodes:
-        piece = as_piece(node)
+        piece = pieces[id(node)]
         if piece is not None:
             unknown[id(node)] = isinstance(piece.node, Leaf) and piece.node.kind is SymbolKind.VARIABLE
         else:

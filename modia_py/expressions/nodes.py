@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 
 class Node:
@@ -38,22 +38,44 @@ def intern_node(kind: type[Node], key: tuple, /, **fields: Any) -> Any:
     return node
 
 
-def topological(
-    roots: Iterable[Node], is_terminal: Callable[[Node], bool] = lambda node: not node.args
-) -> Iterator[Node]:
+T = TypeVar("T")
+
+
+class WhileAlive(Generic[T]):
+    """What is known of some nodes, by identity, as long as these are alive. It must not keep them alive."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[weakref.ref[Node], T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, node: Node) -> T | None:
+        known = self._known.get(id(node))
+        return None if known is None else known[1]
+
+    def put(self, node: Node, value: T) -> None:
+        number, known = id(node), self._known
+        known[number] = weakref.ref(node, lambda _: known.pop(number, None)), value
+
+
+def topological(roots: Iterable[Node], is_terminal: Callable[[Node], bool] | None = None) -> Iterator[Node]:
     """Every node below the roots once, arguments before the calls on them.
 
     Nothing below a terminal node is visited.
     """
     done: set[int] = set()
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    opened: set[int] = set()  # their arguments are on the stack, above them
+    stack = list(roots)[::-1]
     while stack:
-        node, arguments_done = stack.pop()
-        if id(node) in done:
-            continue
-        if arguments_done or is_terminal(node):
-            done.add(id(node))
+        node = stack[-1]
+        number = id(node)
+        if number in done:
+            stack.pop()
+        elif number in opened or (is_terminal is not None and is_terminal(node)) or not node.args:
+            stack.pop()
+            done.add(number)
             yield node
         else:
-            stack.append((node, True))
-            stack.extend((arg, False) for arg in reversed(node.args) if id(arg) not in done)
+            opened.add(number)
+            stack += node.args[::-1]

@@ -55,7 +55,8 @@ class Primitive:
     element alone, with numpy's broadcasting. `derivative_of` is set on directional derivatives: the
     primitive and the signature that were differentiated, with `active` as its moving arguments. A function
     of the user is `traced` anew by each call in an equation; `use` says which call a trace was made for.
-    One that `calls_lapack` factorizes a matrix: see `lanes`.
+    One that `calls_lapack` factorizes a matrix: see `lanes`. One that `calls_python` while it runs may
+    return something else in the next run.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Primitive:
     traced: bool = False
     use: FunctionUse | None = None
     calls_lapack: bool = False
+    calls_python: bool = False
 
     @property
     def known_name(self) -> str:
@@ -205,6 +207,8 @@ class Signature:
 
     def bind(self, dynamic: tuple[Any, ...] | list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The positional and keyword arguments with `dynamic` put back."""
+        if self is positional(len(dynamic)):
+            return tuple(dynamic), {}
         values = iter(dynamic)
         filled = [next(values) if leaf is DYNAMIC else leaf for leaf in self.leaves]
         return jax.tree_util.tree_unflatten(self.tree, filled)
@@ -263,7 +267,11 @@ class FunctionUse:
                 )
 
             primitive = _traced[key] = Primitive(
-                self.function.name, evaluate, use=self, calls_lapack=found.calls_lapack
+                self.function.name,
+                evaluate,
+                use=self,
+                calls_lapack=found.calls_lapack,
+                calls_python=found.calls_python,
             )
         if read is not None:
             _remember((self.function, self.signature, self.arguments), (read, primitive))
@@ -326,6 +334,7 @@ def jvp_of(primitive: Primitive, signature: Signature, active: tuple[bool, ...])
         derivative_of=(primitive, signature),
         active=active,
         calls_lapack=primitive.calls_lapack,
+        calls_python=primitive.calls_python,
     )
 
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from .expression import Bundle, Call, Constant, Expr, Item, Leaf, index_of, rebuild
 from .indexing import Positions, contiguous
-from .lanes import calls_lapack, lanes
-from .nodes import Node, intern_node, topological
-from .primitives import Primitive, named, positional
+from .lanes import calls_lapack, calls_python, lanes
+from .nodes import Node, WhileAlive, intern_node, topological
+from .primitives import GETITEM, Primitive, named, positional
 from .symbol_kinds import SymbolKind
 
 FEWEST_ROLLED_TERMS = 8
@@ -79,8 +79,21 @@ class Template:
     picks: tuple[Pick, ...]
 
 
-def make_template(expr: Expr, roll: bool = True) -> Template:
+_templates: WhileAlive[Template] = WhileAlive()
+
+
+def make_template(expr: Expr) -> Template:
     """The template of an expression."""
+    found = _templates.get(expr)
+    if found is None:
+        found = _template(expr, roll=True)
+        # A template holds the leaves that it is filled with: where the expression is one, it would stay.
+        if found.root is not expr and as_piece(expr) is None:
+            _templates.put(expr, found)
+    return found
+
+
+def _template(expr: Expr, roll: bool) -> Template:
     placeholders: dict[tuple, Placeholder] = {}
     picks: list[Pick] = []
 
@@ -136,14 +149,16 @@ def _placeholder(place: int, pick: Pick) -> Placeholder:
     )
 
 
+_RESHAPE = named("reshape")
+
+
 def as_piece(node: Node) -> Piece | None:
     """A constant, or a leaf under indices and reshapes; None for anything else."""
     steps: list[Any] = []
     while isinstance(node, Call):
-        index = index_of(node)
-        if index is not None:
-            steps.append(index)
-        elif node.primitive is named("reshape") and _is_row_by_row(node):
+        if node.primitive is GETITEM:
+            steps.append(index_of(node))
+        elif node.primitive is _RESHAPE and _is_row_by_row(node):
             steps.append(node.shape)
         else:
             return None
@@ -206,7 +221,7 @@ def _long_sum(node: Node, uses: dict[int, int]) -> _LongSum | None:
         if not _is_small(term):
             rest.append((sign, term))
             continue
-        template = make_template(term, roll=False)
+        template = _template(term, roll=False)
         key = (sign, id(template.root))
         groups.setdefault(key, (sign, []))[1].append(template)
         members.setdefault(key, []).append((sign, term))
@@ -281,7 +296,9 @@ def _rolled_primitive(
         axes = tuple(0 if b else None for b in batched)
         return lanes(one, axes, one_by_one)(*values).sum(axis=0)
 
-    return Primitive(f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one)
+    return Primitive(
+        f"sum_of_{count}", evaluate_all, calls_lapack=one_by_one, calls_python=calls_python([root])
+    )
 
 
 # Evaluation.

@@ -40,6 +40,11 @@ class Trace:
     def calls_lapack(self) -> bool:
         return any(name in LAPACK for name in _primitive_names(self.program.jaxpr))
 
+    @cached_property
+    def calls_python(self) -> bool:
+        """What a callback returns may be something else in the next run."""
+        return any("callback" in name for name in _primitive_names(self.program.jaxpr))
+
     def __call__(self, *arguments: Any) -> Any:
         return jax.tree_util.tree_unflatten(self.tree, jaxpr_as_fun(self.program)(*arguments))
 

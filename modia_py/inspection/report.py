@@ -138,6 +138,8 @@ def _form(translation: Translation, names: NodeNames) -> list[str]:
         lines.append(_list(_count(scalars, titles[kind]), names.variables(held[mine])))
     if len(form.local_variables):
         lines.append(_list("assigned", names.variables(form.local_variables)))
+    if translation.transformed.tearing:
+        lines.append(f"  tearing: {translation.transformed.tearing}")
     return lines
 
 

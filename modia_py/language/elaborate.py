@@ -18,6 +18,7 @@ from ..expressions.expression import Expr, Leaf, leaves_of
 from ..expressions.indexing import Shape
 from ..expressions.printing import Segments, clip_text
 from ..expressions.symbol_kinds import SymbolKind
+from .actions import Assign, Reinit, Terminate
 from .bindings import make_bindings
 from .component_arrays import ComponentArray
 from .components import Component
@@ -30,7 +31,7 @@ from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Placed,
 from .model import Connector, Model
 from .splitting import split_equation
 from .symbols import Symbol
-from .when import Assign, Reinit, Terminate, When
+from .when import Always, When
 
 
 def elaborate(model: Model) -> FlatModel:
@@ -185,7 +186,7 @@ def _scope(component: Component, is_root: bool) -> Scope:
             if port.outside:
                 equations += zero_flows(port)
     initial, misplaced, actions = _statements(component, "initial_equations", paths, leads)
-    wrong: list[Connection | When] = [*misplaced, *actions]
+    wrong: list[Connection | When | Always] = [*misplaced, *actions]
     for statement in wrong:
         word = "connections belong" if isinstance(statement, Connection) else "events belong"
         hint = "" if isinstance(statement, Connection) else " when(initial(), ...) acts at the start."
@@ -200,28 +201,31 @@ def _scope(component: Component, is_root: bool) -> Scope:
 
 
 def _with_events(
-    component: Model, equations: list[Equation], initial: list[Equation], whens: list[When]
+    component: Model, equations: list[Equation], initial: list[Equation], whens: list[When | Always]
 ) -> tuple[list[Equation], list[Equation], ScopeEvents]:
     """Statements without functions of events, and the discrete symbols that stand for these."""
     scope = EventScope(component)
     equations = [scope.equation(equation) for equation in equations]
     initial = [scope.equation(equation) for equation in initial]
-    conditions = [scope.conditions(statement) for statement in whens]
-    for statement, own in zip(whens, conditions, strict=True):
-        scope.act(statement, own)
+    for statement in whens:
+        if isinstance(statement, Always):
+            scope.always(statement)
+    conditions = [(each, scope.conditions(each)) for each in whens if isinstance(each, When)]
+    for own in conditions:
+        scope.act(*own)
     return equations, initial, scope.finished()
 
 
 def _statements(
     component: Model, method: str, paths: dict[int, Segments], leads: dict[int, Shape]
-) -> tuple[list[Equation], list[Connection], list[When]]:
+) -> tuple[list[Equation], list[Connection], list[When | Always]]:
     where = f"{type(component).__name__}.{method}"
     returned = getattr(component, method)()
     if returned is None:
         raise ModelError(f"{where} returned nothing. End it with `return [...]`, a list of equations.")
     equations: list[Equation] = []
     connections: list[Connection] = []
-    whens: list[When] = []
+    whens: list[When | Always] = []
     for place, statement in enumerate(_flatten(returned), start=1):
         if isinstance(statement, Connection):
             connections.append(statement)
@@ -229,7 +233,7 @@ def _statements(
             _check_scope(statement, (statement.lhs, statement.rhs), component, paths, leads)
             if statement.size:  # x[1:] of one element is empty, and so is its equation
                 equations += split_equation(statement)
-        elif isinstance(statement, When):
+        elif isinstance(statement, (When, Always)):
             _check_scope(statement, statement.expressions(), component, paths, leads)
             whens.append(statement)
         else:
@@ -270,7 +274,7 @@ def _not_an_equation(statement: Any, place: int, where: str) -> str:
 
 
 def _check_scope(
-    statement: Equation | When,
+    statement: Equation | When | Always,
     expressions: tuple[Expr, ...],
     component: Model,
     paths: dict[int, Segments],

@@ -52,6 +52,10 @@ def _writers(flat: FlatModel, settings: Sequence[Placed]) -> np.ndarray:
     writer = np.full(flat.discrete_size, NONE)
     for number, entry in enumerate(settings):
         elements = piece_elements(flat, entry.part.piece, entry.owner)
+        order = np.sort(elements)
+        if (order[1:] == order[:-1]).any():
+            name = element_name(flat, int(order[1:][order[1:] == order[:-1]][0]))
+            raise ModelError(f"{_where(entry)} assigns {name} twice: name each element once.")
         taken = writer[elements]
         if (taken != NONE).any():
             first = settings[int(taken[taken != NONE][0])]

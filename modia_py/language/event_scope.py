@@ -10,6 +10,7 @@ own; one that makes events elsewhere in the component has the same truth here.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ from ..expressions.nodes import Node, topological
 from ..expressions.primitives import named, positional
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..expressions.templates import Piece
+from .actions import Assign, Terminate
 from .event_parts import (
     Action,
     ActionKind,
@@ -60,7 +62,7 @@ from .event_parts import (
     ScopeEvents,
 )
 from .relation_kinds import relation_kind
-from .when import Assign, Terminate, When
+from .when import Always, When
 
 
 class _Mode(NamedTuple):
@@ -80,11 +82,12 @@ class EventScope:
         self.samples: list[Sample] = []
         self.left_limits: dict[int, LeftLimit] = {}
         self.actions: list[Action] = []
-        self.whens: list[When] = []
+        self.whens: list[When | Always] = []
         self._of_node: dict[int, HiddenSymbol] = {}  # samples and the like, one for each equal node
         self._table: dict[tuple[int, _Mode], Node] = {}
         self._alive: list[Node] = []  # nodes in the table are known by their ids
         self._source: Any = None
+        self._count: Counter[DiscreteRole] = Counter()
 
     def finished(self) -> ScopeEvents:
         return ScopeEvents(
@@ -103,6 +106,17 @@ class EventScope:
         self._source = equation.source
         lhs, rhs = (self._resolved(side, _Mode(False, False)) for side in (equation.lhs, equation.rhs))
         return Equation(lhs, rhs, equation.source)
+
+    def always(self, statement: Always) -> None:
+        """Assignments that are made in every pass; relations in them make events."""
+        self.whens.append(statement)
+        for action in statement.actions:
+            self._source = action.source
+            value = self._resolved(action.value, _Mode(action.value.dtype == "bool", False))
+            value = _broadcast(_real(value), action.target.shape)
+            self.actions.append(
+                Action(ActionKind.ASSIGN, action.target, action.piece, value, None, action, action.source)
+            )
 
     def conditions(self, statement: When) -> list[HiddenSymbol]:
         """The conditions of a `when`, which come before all actions: these use the relations in them."""
@@ -245,8 +259,10 @@ class EventScope:
         return self._of_node[id(node)]
 
     def _hidden(self, role: DiscreteRole, shape: Shape, written: Any, reason: str = "") -> HiddenSymbol:
-        number = 1 + sum(symbol.role is role for symbol in self.symbols)
-        symbol = HiddenSymbol(role, f"({role.value} {number})", self.component, shape, written, reason)
+        self._count[role] += 1
+        symbol = HiddenSymbol(
+            role, f"({role.value} {self._count[role]})", self.component, shape, written, reason
+        )
         self.symbols.append(symbol)
         return symbol
 

@@ -1,4 +1,4 @@
-"""`when` and its actions, as a user types them in the list of equations."""
+"""`when` and `always`, as a user types them in the list of equations."""
 
 from __future__ import annotations
 
@@ -10,62 +10,11 @@ import numpy as np
 from ..errors import ModelError
 from ..expressions.clocked_terms import Clock
 from ..expressions.equation import Equation
-from ..expressions.event_terms import checked_condition
-from ..expressions.expression import Expr, Leaf, as_expr, as_operand
-from ..expressions.indexing import Shape
+from ..expressions.event_terms import checked_condition, continuous_leaf
+from ..expressions.expression import Expr
 from ..expressions.printing import Naming, expression_text, symbol_segments
-from ..expressions.symbol_kinds import SymbolKind
-from ..expressions.templates import Piece, as_piece
 from ..source import Source, user_source
-
-
-@dataclass(frozen=True, eq=False)
-class Assign:
-    """`assign(d, value)`."""
-
-    target: Expr
-    piece: Piece
-    value: Expr
-    source: Source
-
-    def text(self, naming: Naming = symbol_segments) -> str:
-        return f"assign({expression_text(self.target, naming)}, {expression_text(self.value, naming)})"
-
-    def __repr__(self) -> str:
-        return self.text()
-
-
-@dataclass(frozen=True, eq=False)
-class Reinit:
-    """`reinit(x, value)`."""
-
-    target: Expr
-    piece: Piece
-    value: Expr
-    source: Source
-
-    def text(self, naming: Naming = symbol_segments) -> str:
-        return f"reinit({expression_text(self.target, naming)}, {expression_text(self.value, naming)})"
-
-    def __repr__(self) -> str:
-        return self.text()
-
-
-@dataclass(frozen=True, eq=False)
-class Terminate:
-    """`terminate(reason)`."""
-
-    reason: str
-    source: Source
-
-    def text(self, naming: Naming = symbol_segments) -> str:
-        return f"terminate({self.reason!r})"
-
-    def __repr__(self) -> str:
-        return self.text()
-
-
-WhenAction = Assign | Reinit | Terminate
+from .actions import Assign, Terminate, WhenAction, fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +43,79 @@ class When:
             f"`{self}` ({self.source}) is used as a truth value: a `when` belongs into the list that "
             f"`equations` returns."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Always:
+    """Assignments that are made in every pass of every event."""
+
+    actions: tuple[Assign, ...]
+    source: Source
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """All that is read or set."""
+        return tuple(expr for action in self.actions for expr in (action.target, action.value))
+
+    def text(self, naming: Naming = symbol_segments) -> str:
+        return f"always({', '.join(action.text(naming) for action in self.actions)})"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def always(*actions: Any) -> Always:
+    """Let discrete variables follow conditions: after every event they are what is said here.
+
+    An item of the list of equations. `when` acts where something becomes true; this holds whatever has
+    happened, at the start as well. In every pass of an event the values are computed anew, with `pre(d)`
+    for the value of the pass before, until nothing changes: state machines and hystereses are written so.
+
+    Parameters
+    ----------
+    *actions
+        `assign(d, value)`. Values are made of conditions, discrete variables and parameters: they are
+        constant between events.
+
+    Returns
+    -------
+    Always
+        To be returned by `equations`.
+
+    Raises
+    ------
+    ModelError
+        If there is no assignment, or a value changes between events.
+
+    Examples
+    --------
+    >>> from modia_py import Discrete, Model, Var, always, assign, pre
+    >>> class Relay(Model):
+    ...     x = Var()
+    ...     on = Discrete(False)
+    ...     def equations(self):
+    ...         return [always(assign(self.on, (self.x < 19) | (pre(self.on) & (self.x < 21))))]
+    >>> Relay().equations()
+    [always(assign(on, (x < 19) | (pre(on) & (x < 21))))]
+    """
+    source = user_source()
+    flat: list[Any] = []
+    for action in actions:
+        flat += action if isinstance(action, (list, tuple)) else [action]
+    if not flat:
+        raise ModelError(f"always() is empty ({source}): give it assignments, always(assign(d, value)).")
+    for action in flat:
+        if not isinstance(action, Assign):
+            raise ModelError(
+                f"{action!r} in an always ({source}): only assign(d, value) can hold after every event. "
+                f"when(condition, ...) says at which instants something is done."
+            )
+        if action.value.dtype != "bool" and (moving := continuous_leaf(action.value)) is not None:
+            raise ModelError(
+                f"always({action}) ({source}): `{moving}` changes between events, and a discrete variable "
+                f"does not. Declare a Var for it and write an equation, or say with `when` at which "
+                f"instants its value is taken."
+            )
+    return Always(tuple(flat), source)
 
 
 def when(condition: Any, *actions: Any) -> When:
@@ -191,156 +213,3 @@ def _check_shapes(statement: When) -> None:
                     f"({statement.source}), whose target has shape {action.target.shape}: a condition is "
                     f"one for all elements, or has one element for each. np.any(...) makes one of many."
                 )
-
-
-def fits(shape: Shape, target: Shape) -> bool:
-    """Whether a shape is one for all elements, or has an element (or a length of one) along each axis."""
-    if not shape:
-        return True
-    return len(shape) == len(target) and all(
-        own in (1, length) for own, length in zip(shape, target, strict=True)
-    )
-
-
-def assign(d: Any, value: Any) -> Assign:
-    """Give a discrete variable a new value; an action of `when`.
-
-    Parameters
-    ----------
-    d : expression
-        A `Discrete` of the model or of one of its components, or elements of one.
-    value : number, array or expression
-        Its new value, from the values at the event; `pre(d)` is the old one.
-
-    Returns
-    -------
-    Assign
-        For `when`.
-
-    Raises
-    ------
-    ModelError
-        If d is not a discrete variable, or the shapes do not fit.
-
-    Examples
-    --------
-    >>> from modia_py import Discrete, Model, assign, pre
-    >>> class Counter(Model):
-    ...     count = Discrete(0)
-    >>> counter = Counter()
-    >>> assign(counter.count, pre(counter.count) + 1)
-    assign(count, pre(count) + 1)
-    """
-    source = user_source()
-    target, piece = _target("assign", d, source)
-    if piece is None or piece.node.kind is not SymbolKind.DISCRETE:
-        raise ModelError(
-            f"assign({target}, ...) ({source}): {_what(target, piece)}. Only a Discrete can be assigned "
-            f"to; `reinit(x, value)` sets a continuous variable at an event."
-        )
-    return Assign(target, piece, _value("assign", target, value, source), source)
-
-
-def reinit(x: Any, value: Any) -> Reinit:
-    """Let a continuous variable go on from a new value; an action of `when`.
-
-    Parameters
-    ----------
-    x : expression
-        A variable that is a state of the transformed model, or elements of one.
-    value : number, array or expression
-        Its new value, from the values before the event.
-
-    Returns
-    -------
-    Reinit
-        For `when`.
-
-    Raises
-    ------
-    ModelError
-        If x is not a variable, or the shapes do not fit.
-
-    Examples
-    --------
-    >>> from modia_py import Model, Var, reinit
-    >>> class Ball(Model):
-    ...     v = Var()
-    >>> ball = Ball()
-    >>> reinit(ball.v, -0.7 * ball.v)
-    reinit(v, -0.7*v)
-    """
-    source = user_source()
-    target, piece = _target("reinit", x, source)
-    if piece is None or piece.node.kind is not SymbolKind.VARIABLE:
-        raise ModelError(
-            f"reinit({target}, ...) ({source}): {_what(target, piece)}. Only a Var can be set anew; "
-            f"`assign(d, value)` sets a Discrete."
-        )
-    return Reinit(target, piece, _value("reinit", target, value, source), source)
-
-
-def terminate(reason: str) -> Terminate:
-    """End the run; an action of `when`.
-
-    Parameters
-    ----------
-    reason : str
-        Why, for the result.
-
-    Returns
-    -------
-    Terminate
-        For `when`.
-
-    Raises
-    ------
-    ModelError
-        If the reason is no text.
-
-    Examples
-    --------
-    >>> from modia_py import terminate
-    >>> terminate("the tank is empty")
-    terminate('the tank is empty')
-    """
-    source = user_source()
-    if not isinstance(reason, str) or not reason:
-        raise ModelError(f"terminate takes the reason as a text, not {reason!r} ({source}).")
-    return Terminate(reason, source)
-
-
-def _target(word: str, value: Any, source: Source) -> tuple[Expr, Any]:
-    if isinstance(value, (int, float, str, bool, type(None))):
-        raise ModelError(f"{word}({value!r}, ...) ({source}): the first argument is a variable, self.name.")
-    target = as_expr(value)
-    piece = as_piece(target)
-    return target, piece if piece is not None and isinstance(piece.node, Leaf) else None
-
-
-def _what(target: Expr, piece: Piece | None) -> str:
-    if piece is None:
-        return f"`{target}` is an expression, and no variable"
-    assert isinstance(piece.node, Leaf)
-    words = {
-        SymbolKind.VARIABLE: "a continuous variable",
-        SymbolKind.PARAMETER: "a parameter, which does not change during a run",
-        SymbolKind.INPUT: "an input, which is given with the simulation",
-        SymbolKind.DISCRETE: "a discrete variable",
-        SymbolKind.TIME: "the time",
-    }
-    return f"{piece.node} is {words[piece.node.kind]}"
-
-
-def _value(word: str, target: Expr, value: Any, source: Source) -> Expr:
-    expr = as_operand(value)
-    if expr.dtype == "bool":
-        expr = checked_condition(expr, f"The value of {word}")
-    elif expr.dtype not in ("float64", "int64"):
-        raise ModelError(f"{word}({target}, {expr}) ({source}): the value is not real.")
-    if not fits(expr.shape, target.shape):
-        raise ModelError(
-            f"{word}({target}, {expr}) ({source}): the value has shape {expr.shape}, the target "
-            f"{target.shape}. The value is one for all elements, or has one for each."
-        )
-    return expr

@@ -65,6 +65,12 @@ class EventRows:
     def source(self, row: int) -> str:
         return str(self.entry(row)[0].part.source)
 
+    def text(self, row: int) -> str:
+        """What was written, in the component it belongs to."""
+        entry, _, index = self.entry(row)
+        text = entry.part.text(entry.owner.local_naming)
+        return f"({text})[{', '.join(map(str, index))}]" if index else text
+
 
 class RelationTable(EventRows):
     """One row for each scalar relation that makes events."""
@@ -78,12 +84,6 @@ class RelationTable(EventRows):
     def rows(self, kind: RelationKind) -> Integers:
         """Of the relations of a kind."""
         return np.flatnonzero([own is kind for own in self.kind])
-
-    def text(self, row: int) -> str:
-        """The relation as it was written, in the component it belongs to."""
-        entry, _, index = self.entry(row)
-        text = entry.part.text(entry.owner.local_naming)
-        return f"({text})[{', '.join(map(str, index))}]" if index else text
 
 
 class ReinitTable(EventRows):

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError, did_you_mean
-from ..expressions.expression import Expr, Leaf, leaves_of
+from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Positions, Shape, from_array
 from ..expressions.printing import der_text
 from ..expressions.symbol_kinds import SymbolKind
@@ -217,11 +217,7 @@ def _highest_orders(equations: list[FlatEquation], flat: FlatModel, kind: Symbol
     for equation in equations:
         leaves = by_equation.get(id(equation.equation))
         if leaves is None:
-            leaves = [
-                node
-                for node in leaves_of(equation.equation.lhs, equation.equation.rhs)
-                if node.kind is kind and node.order > 0
-            ]
+            leaves = [node for node in equation.equation.leaves if node.kind is kind and node.order > 0]
             by_equation[id(equation.equation)] = leaves
         for node in leaves:
             name = equation.owner.full_name(node)

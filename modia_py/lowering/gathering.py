@@ -70,14 +70,11 @@ def evaluate_all(
     """The values of a template for all uses: shape (count, *root.shape)."""
     values = [each.values(vectors) for each in gathered]
     if (graph := graph_of(*vectors.values())) is not None:
-        found = [
-            evaluate_on_nodes(root, placeholders, own, graph).nodes
-            for own in (
-                [value if each.shared else value[k] for value, each in zip(values, gathered, strict=True)]
-                for k in range(count)
-            )
-        ]
-        return GraphArray(graph, np.stack(found))
+        uses = (
+            [value if each.shared else value[k] for value, each in zip(values, gathered, strict=True)]
+            for k in range(count)
+        )
+        return evaluate_on_nodes(root, placeholders, uses, graph)
     axes = tuple(None if each.shared else 0 for each in gathered)
 
     def one(*own: Any) -> Any:

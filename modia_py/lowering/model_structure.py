@@ -16,7 +16,7 @@ from ..arrays.integer_equations import IntegerEquations
 from ..arrays.segments import Segments
 from ..arrays.structure import NONE, Integers, Structure, extend_mask
 from ..language.flat_model import FlatEquation, FlatModel, FlatSymbol
-from .accesses import EquationTable, equation_tables
+from .accesses import EquationTable, EquationTables, equation_tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ModelStructure:
     """
 
     flat: FlatModel
-    segments: Segments
+    tables: EquationTables
     structure: Structure
     base_count: int
     variable_of: Integers
@@ -41,6 +41,10 @@ class ModelStructure:
     integers: IntegerEquations
     integer_rows: Integers
     has_start: Integers  # variables with an `init` or a `guess`, which are better kept in x
+
+    @property
+    def segments(self) -> Segments:
+        return self.tables.segments
 
     def __str__(self) -> str:
         return f"{self.structure}; {self.segments}; {len(self.integer_rows)} integer-linear"
@@ -59,7 +63,7 @@ def model_structure(flat: FlatModel) -> ModelStructure:
         equation_nodes.append((number, copies, table.sizes))
         node += copies * len(table.sizes)
     columns = [np.concatenate([part[k] for part in parts]) if parts else np.zeros(0, int) for k in range(5)]
-    return _assemble(flat, tables.segments, variables, equation_nodes, columns)
+    return _assemble(flat, tables, variables, equation_nodes, columns)
 
 
 class _VariableNodes:
@@ -117,7 +121,7 @@ def _entries(
 
 def _assemble(
     flat: FlatModel,
-    segments: Segments,
+    tables: EquationTables,
     variables: _VariableNodes,
     equation_nodes: list[tuple[int, int, Integers]],
     columns: list[Integers],
@@ -131,7 +135,7 @@ def _assemble(
     column, variable_size, derivative = _with_derivatives(base, order, variables)
     row, column, solvable, coefficient = _merge(row, column, solvable, coefficient, len(variable_size))
     start = np.searchsorted(row, np.arange(len(sizes) + 1))
-    naming = _Naming(flat, segments, variables, owner, copy, segment)
+    naming = _Naming(flat, tables.segments, variables, owner, copy, segment)
     structure = Structure(
         sizes,
         variable_size,
@@ -145,7 +149,7 @@ def _assemble(
     )
     integers, rows = _integer_rows(structure, row, coefficient)
     return ModelStructure(
-        flat, segments, structure, variables.total, variables.owner, variables.copy, variables.segment,
+        flat, tables, structure, variables.total, variables.owner, variables.copy, variables.segment,
         owner, copy, segment, integers, rows, _has_start(flat, variables, len(variable_size)),
     )  # fmt: skip
 

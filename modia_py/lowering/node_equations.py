@@ -16,14 +16,14 @@ import numpy as np
 from ..arrays.indices import grouped, ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
+from ..expressions.abrupt_parts import MOVING
 from ..expressions.calculus import differentiate
-from ..expressions.expression import Expr, Leaf, leaves_of
+from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import c_strides
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Placeholder, make_template
 from ..language.flat_model import FlatEquation
 from ..plan.graph_array import concatenate, totals, zeros
-from .accesses import equation_tables
 from .gathering import GATHERED_TIME, Gathered, evaluate_all, gather_constants, take
 from .intervals import interval_runs, position_runs
 from .model_structure import ModelStructure
@@ -58,7 +58,7 @@ class NodeEquations:
 
     def __init__(self, model: ModelStructure, transformed: Transformation, values: ValueMap):
         self.model, self.transformed, self.values = model, transformed, values
-        self.tables = equation_tables(model.flat)
+        self.tables = model.tables
         final, simplified = transformed.structure, transformed.simplified
         count = final.equation_count
         self.order = np.zeros(count, np.int64)
@@ -253,6 +253,5 @@ def _moves_by_itself(model: ModelStructure) -> np.ndarray:
     for entry in model.flat.equations:
         equation = entry.equation
         if id(equation) not in known:
-            leaves = leaves_of(equation.lhs, equation.rhs)
-            known[id(equation)] = any(leaf.kind in (SymbolKind.TIME, SymbolKind.INPUT) for leaf in leaves)
+            known[id(equation)] = any(leaf.kind in MOVING for leaf in equation.leaves)
     return np.array([known[id(entry.equation)] for entry in model.flat.equations], bool)

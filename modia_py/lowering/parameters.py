@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import numpy as np
 from ..errors import ModelError, did_you_mean
 from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape
+from ..expressions.lanes import calls_python
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import Binding, FlatModel, FlatSymbol
 from ..source import user_source
@@ -34,6 +36,8 @@ class ParameterValues:
             "init": _BoundValues(flat, flat.init_bindings),
             "guess": _BoundValues(flat, flat.guess_bindings),
         }
+        self._last_starts: dict[str, tuple[bytes, dict[str, Any]]] = {}
+        self._last_vector: tuple[bytes, Any] | None = None
         self.declared = np.zeros(flat.data_size)
         for symbol in (*flat.parameters, *flat.discretes):
             if not isinstance(symbol.symbol.value, Expr):
@@ -42,8 +46,13 @@ class ParameterValues:
     def _write(self, vector: np.ndarray, symbol: FlatSymbol, value: np.ndarray) -> None:
         vector[_rows(self.flat, symbol)] = np.broadcast_to(value, symbol.shape).ravel()
 
-    def vector(self, given: dict[str, Any]) -> Any:
-        """Declared values, then given ones, then those computed from others and not given."""
+    def vector(self, given: dict[str, Any], init: Mapping[str, Any] | None = None) -> Any:
+        """Declared values, then given ones, then those computed from others and not given.
+
+        Start values of discrete variables are among the given ones, or among those of `init`.
+        """
+        discretes = {symbol.name for symbol in self.flat.declared_discretes}
+        given = {**given, **{name: value for name, value in (init or {}).items() if name in discretes}}
         plain = self.declared.copy()
         traced: list[tuple[FlatSymbol, Any]] = []
         for name, value in given.items():
@@ -58,8 +67,11 @@ class ParameterValues:
                 self._write(plain, parameter, checked)
             if not isinstance(checked, np.ndarray) or isinstance(parameter.symbol.value, Expr):
                 traced.append((parameter, checked))
+        levels = (*self.computed.levels, *self.computed_discretes.levels)
+        if not traced and not levels and not self.flat.discretes:
+            return self._on_device(plain)
         vector = self._put_all(jax.device_put(plain), traced)
-        for level in (*self.computed.levels, *self.computed_discretes.levels):
+        for level in levels:
             vector = self._put_all(level.follow(vector), traced)  # what is given does not follow
         if self.flat.discretes:
             now, before = (self.flat.shift_in_p(SymbolKind.DISCRETE, order) for order in (0, -1))
@@ -67,6 +79,13 @@ class ParameterValues:
         if not isinstance(vector, jax.core.Tracer):
             self._check_computed(np.asarray(vector), given)
         return vector
+
+    def _on_device(self, plain: np.ndarray) -> Any:
+        """The vector as an array of JAX: that of the last run if it is the same."""
+        key, known = plain.tobytes(), self._last_vector
+        if known is None or known[0] != key:
+            known = self._last_vector = key, jax.device_put(plain)
+        return known[1]
 
     def _check_computed(self, vector: np.ndarray, given: dict[str, Any]) -> None:
         for binding in (*self.flat.bindings, *self.flat.discrete_bindings):
@@ -88,9 +107,22 @@ class ParameterValues:
             value = getattr(variable.symbol, word)
             if value is not None and not isinstance(value, Expr):
                 values[variable.name] = np.broadcast_to(value, variable.shape)
-        for level in self.starts[word].levels:
-            values.update(level.by_name(p))
+        values.update(self._computed_start(p, word))
         return values
+
+    def _computed_start(self, p: Any, word: str) -> dict[str, Any]:
+        """Those computed from parameters; kept for the next run, which has the same ones more often than
+        not."""
+        bound = self.starts[word]
+        if not bound.levels:
+            return {}
+        if isinstance(p, jax.core.Tracer) or bound.calls_python:
+            return bound.by_name(p)
+        key, known = np.asarray(p).tobytes(), self._last_starts.get(word)
+        if known is None or known[0] != key:
+            found = {name: np.asarray(value) for name, value in bound.by_name(p).items()}
+            known = self._last_starts[word] = key, found
+        return known[1]
 
 
 def _rows(flat: FlatModel, symbol: FlatSymbol) -> slice:
@@ -105,6 +137,10 @@ class _BoundValues:
     def __init__(self, flat: FlatModel, bindings: tuple[Binding, ...]):
         groups = itertools.groupby(bindings, key=lambda binding: binding.level)
         self.levels = [_Level(flat, list(members)) for _, members in groups]
+        self.calls_python = calls_python(binding.value for binding in bindings)
+
+    def by_name(self, p: Any) -> dict[str, Any]:
+        return {name: value for level in self.levels for name, value in level.by_name(p).items()}
 
 
 class _Level:

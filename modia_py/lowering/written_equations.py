@@ -40,7 +40,7 @@ class WrittenEquations:
         self._v = self._found(where, self.order)
         self._vdot = self._found(where, self.order + 1)
         self._inputs, self.input_order = self._input_places()
-        self._plan = self._planned() if as_plan else None
+        self.plan = self._planned() if as_plan else None
 
     def _found(self, where: ValueMap, order: Integers) -> tuple[Integers, Integers]:
         """Places in w, and signs; what no equation has is zero."""
@@ -63,6 +63,11 @@ class WrittenEquations:
         return places, highest
 
     @property
+    def found(self) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+        """Places among all values of the index-1 form, and signs, of v and of vdot."""
+        return self._v, self._vdot
+
+    @property
     def places(self) -> Integers:
         """Where v is among all values of the index-1 form."""
         return self._v[0]
@@ -76,8 +81,8 @@ class WrittenEquations:
         return u[self._inputs]
 
     def residual(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:
-        if self._plan is not None:
-            return self._plan(jnp.reshape(jnp.asarray(t, float), (1,)), v, vdot, p, u[self._inputs])
+        if self.plan is not None:
+            return self.plan(jnp.reshape(jnp.asarray(t, float), (1,)), v, vdot, p, u[self._inputs])
         return self._written(t, v, vdot, p, u[self._inputs])
 
     def _written(self, t: Any, v: Any, vdot: Any, p: Any, u: Any) -> Any:

@@ -7,7 +7,7 @@ for each kind of arguments, by its jaxpr (`jaxpr_graph`); what cannot be stays a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..expressions.expression import Bundle, Call, Expr, Item, index_of
-from ..expressions.nodes import topological
+from ..expressions.nodes import Node, topological
 from ..expressions.primitives import MOST_REMEMBERED, Primitive, Signature, named, result_shapes
 from .graph import Graph
 from .graph_array import CannotPlan, GraphArray, apply, constants
@@ -38,29 +38,65 @@ _OPERATIONS = {named(name): operation for name, operation in _NAMES.items()}
 """By identity: a function of the user may have any name."""
 
 
+class _Scalar(int):
+    """The node of one number. Most calls of most models are on these, and arrays take long to make."""
+
+
 def evaluate_on_nodes(
-    root: Expr, placeholders: Sequence[Expr], values: Sequence[Any], graph: Graph
+    root: Expr, placeholders: Sequence[Expr], uses: Iterable[Sequence[Any]], graph: Graph
 ) -> GraphArray:
-    """The value of a template with nodes or numbers in its placeholders."""
-    results: dict[int, Any] = {id(each): value for each, value in zip(placeholders, values, strict=True)}
-    for node in topological([root]):
-        if id(node) in results:
-            continue
-        if isinstance(node, Item):
-            results[id(node)] = results[id(node.args[0])][node.place]
-            continue
-        assert isinstance(node, (Call, Bundle))
+    """The values of a template, one after the other, for each use of it with nodes or numbers in its
+    placeholders."""
+    calls = [(n, _operation(n)) for n in topological([root]) if isinstance(n, (Call, Bundle, Item))]
+    return GraphArray(graph, np.stack([_one_use(root, placeholders, own, calls, graph) for own in uses]))
+
+
+def _one_use(
+    root: Expr, placeholders: Sequence[Expr], values: Sequence[Any], calls: list[Any], graph: Graph
+) -> np.ndarray:
+    """Nodes of the value of a template."""
+    results = {id(each): _as_scalar(value) for each, value in zip(placeholders, values, strict=True)}
+    for node, operation in calls:
         arguments = [results[id(arg)] for arg in node.args]
-        results[id(node)] = _applied(node, arguments)
+        if operation is not None and _Scalar in (kinds := set(map(type, arguments))):
+            if len(kinds) > 1:
+                arguments = [_with_constant(argument, graph) for argument in arguments]
+            if all(type(argument) is _Scalar for argument in arguments):
+                results[id(node)] = _Scalar(graph.make(operation, *arguments))
+                continue
+        arguments = [GraphArray(graph, int(a)) if type(a) is _Scalar else a for a in arguments]
+        if isinstance(node, Item):
+            found = arguments[0][node.place]
+        elif operation is not None and any(isinstance(argument, GraphArray) for argument in arguments):
+            found = apply(operation, *arguments)
+        else:
+            found = _applied(node, arguments)
+        results[id(node)] = _as_scalar(found)
     found = results[id(root)]
-    return found if isinstance(found, GraphArray) else constants(graph, found)
+    if type(found) is _Scalar:
+        return np.array(int(found))
+    return found.nodes if isinstance(found, GraphArray) else constants(graph, found).nodes
+
+
+def _operation(node: Node) -> str | None:
+    """The operation that a call on real numbers is, if it is one."""
+    if not isinstance(node, Call) or len(node.signature.leaves) != len(node.args):
+        return None
+    is_real = all(isinstance(arg, Expr) and arg.dtype == "float64" for arg in node.args)
+    return _OPERATIONS.get(node.primitive) if is_real else None
+
+
+def _as_scalar(value: Any) -> Any:
+    return _Scalar(value.nodes) if isinstance(value, GraphArray) and not value.ndim else value
+
+
+def _with_constant(value: Any, graph: Graph) -> Any:
+    """A number as a node, anything else as it is."""
+    is_number = not isinstance(value, (GraphArray, _Scalar)) and np.ndim(value) == 0
+    return _Scalar(graph.constant(value)) if is_number else value
 
 
 def _applied(node: Call | Bundle, arguments: list[Any]) -> Any:
-    name = _OPERATIONS.get(node.primitive)
-    plain = name is not None and len(node.signature.leaves) == len(arguments) and _is_real(node)
-    if plain and any(isinstance(argument, GraphArray) for argument in arguments):
-        return apply(str(name), *arguments)
     index = index_of(node)
     if index is not None and isinstance(arguments[0], GraphArray):
         return arguments[0][index.items]
@@ -98,10 +134,6 @@ def _left_whole(node: Call | Bundle, arguments: list[Any], kinds: tuple) -> list
     found = graph.piece(node.primitive.name, function, nodes, sum(sizes))
     parts = np.split(found, np.cumsum(sizes)[:-1])
     return [GraphArray(graph, part.reshape(shape)) for part, (shape, _) in zip(parts, results, strict=True)]
-
-
-def _is_real(node: Call | Bundle) -> bool:
-    return all(getattr(arg, "dtype", "") == "float64" for arg in node.args)
 
 
 @lru_cache(MOST_REMEMBERED)

@@ -33,6 +33,7 @@ INPUT, CONSTANT = -2, -1
 """In place of the number of an operation."""
 
 _LARGEST_POWER = 64
+_SIMPLE_WITHOUT_CONSTANTS = ("neg", "select")
 
 
 class Graph:
@@ -46,6 +47,7 @@ class Graph:
         self.inputs = 0
         self.pieces: list[Piece] = []
         """In the order in which they are evaluated: arguments may contain results of earlier ones."""
+        self._three = np.zeros((0, 3), np.int64)
         self._known: dict[tuple, int] = {}
 
     def __len__(self) -> int:
@@ -58,6 +60,14 @@ class Graph:
         other.values, other._known, other.inputs = dict(self.values), dict(self._known), self.inputs
         other.pieces = list(self.pieces)
         return other
+
+    def three_operands(self) -> np.ndarray:
+        """Operands of all nodes, three for each; zeros where there are fewer."""
+        three = self._three
+        new = [(*own, 0, 0, 0)[:3] for own in self.operands[len(three) :]]
+        if new:
+            three = self._three = np.concatenate([three, np.array(new, np.int64)])
+        return three
 
     def input(self, place: int) -> int:
         """The node of an input, by its place among all of them."""
@@ -84,12 +94,17 @@ class Graph:
 
     def make(self, name: str, *operands: int) -> int:
         """The node of an operation, or a simpler one of the same value."""
-        values = self.values
-        if all(operand in values for operand in operands):
+        values, constant = self.values, 0
+        for operand in operands:
+            constant += operand in values
+        if constant == len(operands):
             with np.errstate(all="ignore"):
                 return self.constant(float(BY_NAME[name].numpy(*(values[o] for o in operands))))
-        simple = self._simplified(name, operands)
-        return self._node((NUMBER[name], *operands)) if simple is None else simple
+        if constant or name in _SIMPLE_WITHOUT_CONSTANTS:
+            simple = self._simplified(name, operands)
+            if simple is not None:
+                return simple
+        return self._node((NUMBER[name], *operands))
 
     def power(self, base: int, exponent: int) -> int:
         """base**exponent for a whole number, by products."""

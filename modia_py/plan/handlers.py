@@ -1,8 +1,8 @@
 """Plans as functions that XLA calls, for one or many points at a time.
 
-A plan travels as one vector of words (`encode`) and one of constants. All arrays have the same number of
-leading axes, those of `vmap`; an array that is the same for all lanes of an axis has length one there.
-Where only tangents differ along the last of them, its lanes are pushed through together.
+A plan travels as one vector of words (`native.encode`) and one of constants. All arrays have the same
+number of leading axes, those of `vmap`; an array that is the same for all lanes of an axis has length one
+there. Where only tangents differ along the last of them, its lanes are pushed through together.
 """
 
 from __future__ import annotations
@@ -16,32 +16,14 @@ from ..solvers.xla import calls as xla_calls
 from ..solvers.xla import structures
 from ..solvers.xla.calls import HANDLER, asked_for_version, numbers, words
 from ..solvers.xla.structures import BUFFER, FRAME, FRAME_WORDS, WORD
-from . import kernels, operations
-from .derivatives import Linearization
-from .kernels import evaluate, push
-from .plan import Plan
+from . import kernels, native
+from .kernels import push
+from .native import CONSTANTS, FEWEST_TOGETHER, TANGENTS, parts, points_together, room, run
 
 EVALUATE, PUSH = "modia_py_plan_evaluate", "modia_py_plan_push"
 
-_FEWEST_TOGETHER, _NUMBERS_TOGETHER = 8, 100_000
+_NUMBERS_TOGETHER = 100_000
 """Directions that are pushed through together: as many as stay in the cache with all tangents."""
-
-_HEADER = 8
-_INPUTS, _CONSTANTS, _GROUPS, _RESULTS, _OUTPUTS, _TANGENTS, _EDGES, _ROWS = range(_HEADER)
-
-
-def encode(plan: Plan, linear: Linearization | None = None) -> np.ndarray:
-    """A plan, and what is linear, as one vector of words."""
-    start = np.zeros(1, np.int64) if linear is None else linear.start
-    source = np.zeros(0, np.int64) if linear is None else linear.source
-    rows = np.zeros(0, np.int64) if linear is None else linear.rows
-    header = np.zeros(_HEADER, np.int64)
-    header[_INPUTS], header[_CONSTANTS] = plan.inputs, len(plan.constants)
-    header[_GROUPS], header[_RESULTS] = len(plan.groups), len(plan.operands)
-    header[_OUTPUTS], header[_TANGENTS] = len(plan.outputs), len(start) - 1
-    header[_EDGES], header[_ROWS] = len(source), len(rows)
-    parts = (header, plan.groups.ravel(), plan.operands.T.ravel(), plan.outputs, start, source, rows)
-    return np.concatenate([np.asarray(part, np.int64) for part in parts])
 
 
 @njit
@@ -86,60 +68,41 @@ def _lanes(full: Any) -> int:
 
 
 @njit
-def _fill(frame: Any, first: int, behind: int, lane: int, full: Any, w: Any) -> None:
-    """Inputs, one after the other, into w."""
-    place = 0
+def _fill(
+    frame: Any, first: int, behind: int, lane: int, full: Any, w: Any, column: int, columns: int
+) -> None:
+    """Inputs, one after the other, into a column of w."""
+    place = column
     for index in range(first, behind):
         vector = _row(_buffer(frame, FRAME.arguments, index), lane, full)
         for k in range(len(vector)):
-            w[place + k] = vector[k]
-        place += len(vector)
+            w[place] = vector[k]
+            place += columns
 
 
 @njit
-def _values(program: Any, frame: Any) -> Any:
-    """Room for all values, with the constants."""
-    inputs, constants = program[_INPUTS], program[_CONSTANTS]
-    w = np.empty(inputs + constants + program[_RESULTS])
-    given = numbers(_buffer(frame, FRAME.arguments, 1)[BUFFER.data], constants)
-    for k in range(constants):
-        w[inputs + k] = given[k]
-    return w
-
-
-@njit
-def _run(program: Any, w: Any) -> None:
-    groups = program[_HEADER : _HEADER + 3 * program[_GROUPS]].reshape((program[_GROUPS], 3))
-    first = _HEADER + 3 * program[_GROUPS]
-    count = program[_RESULTS]
-    places = program[first : first + 3 * count].view(np.uint64).reshape((3, count))
-    evaluate(groups, places[0], places[1], places[2], w, program[_INPUTS] + program[_CONSTANTS])
-
-
-@njit
-def _parts(program: Any) -> Any:
-    """Places of outputs; start, source and rows of what is linear."""
-    first = _HEADER + 3 * program[_GROUPS] + 3 * program[_RESULTS]
-    outputs = program[first : first + program[_OUTPUTS]].view(np.uint64)
-    first += program[_OUTPUTS]
-    start = program[first : first + program[_TANGENTS] + 1]
-    first += program[_TANGENTS] + 1
-    source = program[first : first + program[_EDGES]].view(np.uint64)
-    first += program[_EDGES]
-    return outputs, start, source, program[first : first + program[_ROWS]]
+def _room(program: Any, frame: Any, columns: int) -> Any:
+    constants = numbers(_buffer(frame, FRAME.arguments, 1)[BUFFER.data], program[CONSTANTS])
+    return room(program, constants, columns)
 
 
 @njit
 def _evaluate_all(frame: Any) -> None:
     program, out = _program(frame), _buffer(frame, FRAME.results, 0)
-    full, outputs = _axes(out), _parts(program)[0]
-    w = _values(program, frame)
-    for lane in range(_lanes(full)):
-        _fill(frame, 2, frame[FRAME.argument_count], lane, full, w)
-        _run(program, w)
-        target = _row(out, lane, full)
-        for k in range(len(outputs)):
-            target[k] = w[outputs[k]]
+    full, outputs = _axes(out), parts(program)[0]
+    lanes = _lanes(full)
+    columns = points_together(program, lanes)
+    w = _room(program, frame, columns)
+    for first in range(0, lanes, columns):
+        count = min(columns, lanes - first)
+        for column in range(columns):  # the last lane again where there are too many columns
+            lane = first + min(column, count - 1)
+            _fill(frame, 2, frame[FRAME.argument_count], lane, full, w, column, columns)
+        run(program, w, columns)
+        for column in range(count):
+            target = _row(out, first + column, full)
+            for k in range(len(outputs)):
+                target[k] = w[np.int64(outputs[k]) * columns + column]
 
 
 @njit
@@ -157,7 +120,7 @@ def _push_all(frame: Any) -> None:
     """Arguments: program, constants, a vector as long as there are inputs, inputs, tangents."""
     program, out = _program(frame), _buffer(frame, FRAME.results, 0)
     full = _axes(out)
-    coefficient, start, source, rows = _parts(program)
+    coefficient, start, source, rows = parts(program)
     described = _buffer(frame, FRAME.arguments, 2)
     first = 3 + words(described[BUFFER.lengths], described[BUFFER.rank])[described[BUFFER.rank] - 1]
     axes, lanes = len(full), _lanes(full)
@@ -169,23 +132,23 @@ def _push_all(frame: Any) -> None:
     for index in range(first, behind):
         own = _buffer(frame, FRAME.arguments, index)
         inputs += words(own[BUFFER.lengths], axes + 1)[axes]
-    count = inputs + program[_TANGENTS]
-    block = min(together, max(_FEWEST_TOGETHER, _NUMBERS_TOGETHER // max(count, 1)))
-    w, d, seed = _values(program, frame), np.empty((count, max(block, 1))), np.empty(inputs)
+    count = inputs + program[TANGENTS]
+    block = min(together, max(FEWEST_TOGETHER, _NUMBERS_TOGETHER // max(count, 1)))
+    w, d, seed = _room(program, frame, 1), np.empty(count * max(block, 1)), np.empty(inputs)
     for lane in range(0, lanes, max(together, 1)):
-        _fill(frame, 3, first, lane, full, w)
-        _run(program, w)
+        _fill(frame, 3, first, lane, full, w, 0, 1)
+        run(program, w, 1)
         for begin in range(lane, lane + together, max(block, 1)):
             width = min(block, lane + together - begin)
             for k in range(width):
-                _fill(frame, first, behind, begin + k, full, seed)
+                _fill(frame, first, behind, begin + k, full, seed, 0, 1)
                 for j in range(inputs):
-                    d[j, k] = seed[j]
-            push(start, coefficient, source, w, d, inputs, width)
+                    d[j * width + k] = seed[j]
+            push(start, coefficient, source, w, d, inputs, width, 0, 1)
             for k in range(width):
                 target = _row(out, begin + k, full)
                 for j in range(len(rows)):
-                    target[j] = d[rows[j], k] if rows[j] >= 0 else 0.0
+                    target[j] = d[rows[j] * width + k] if rows[j] >= 0 else 0.0
 
 
 def _handlers(fingerprint: int) -> dict[str, Any]:
@@ -208,7 +171,7 @@ def _handlers(fingerprint: int) -> dict[str, Any]:
     return {EVALUATE: evaluate_handler, PUSH: push_handler}
 
 
-_OTHERS = (xla_calls, structures, kernels, operations)
+_OTHERS = (xla_calls, structures, kernels, native)
 """Whose functions or constants become part of what is compiled."""
 
 HANDLERS = _handlers(xla_calls.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))

@@ -18,6 +18,10 @@ from numba import njit
 
 from .operations import NUMBER
 
+_options: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_part: Any = njit(**_options)
+"""Called by native code only: what Python would need to call them takes a third of the time to compile."""
+
 # Values.
 
 _ONE: dict[str, Callable[[float], float]] = {
@@ -72,32 +76,56 @@ _TWO: dict[str, Callable[[float, float], float]] = {
 }
 
 
-def _loop_of_one(function: Callable[[float], float]) -> Any:
-    value = njit(error_model="numpy")(function)
+@_part
+def _of(w: Any, place: Any, lanes: int) -> Any:
+    """The values of a node in all lanes."""
+    first = np.int64(place) * lanes
+    return w[first : first + lanes]
 
-    @njit(error_model="numpy")
-    def loop(first: int, behind: int, shift: int, a: Any, w: Any) -> None:
+
+def _loop_of_one(function: Callable[[float], float]) -> Any:
+    value = _part(function)
+
+    @_part
+    def loop(first: int, behind: int, shift: int, a: Any, w: Any, lanes: int) -> None:
+        if lanes == 1:
+            for k in range(first, behind):
+                w[k] = value(w[a[k - shift]])
+            return
         for k in range(first, behind):
-            w[k] = value(w[a[k - shift]])
+            out, one = _of(w, k, lanes), _of(w, a[k - shift], lanes)
+            for i in range(lanes):
+                out[i] = value(one[i])
 
     return loop
 
 
 def _loop_of_two(function: Callable[[float, float], float]) -> Any:
-    value = njit(error_model="numpy")(function)
+    value = _part(function)
 
-    @njit(error_model="numpy")
-    def loop(first: int, behind: int, shift: int, a: Any, b: Any, w: Any) -> None:
+    @_part
+    def loop(first: int, behind: int, shift: int, a: Any, b: Any, w: Any, lanes: int) -> None:
+        if lanes == 1:
+            for k in range(first, behind):
+                w[k] = value(w[a[k - shift]], w[b[k - shift]])
+            return
         for k in range(first, behind):
-            w[k] = value(w[a[k - shift]], w[b[k - shift]])
+            out, one, two = _of(w, k, lanes), _of(w, a[k - shift], lanes), _of(w, b[k - shift], lanes)
+            for i in range(lanes):
+                out[i] = value(one[i], two[i])
 
     return loop
 
 
-@njit
-def _loop_of_select(first: int, behind: int, shift: int, a: Any, b: Any, c: Any, w: Any) -> None:
+@_part
+def _loop_of_select(
+    first: int, behind: int, shift: int, a: Any, b: Any, c: Any, w: Any, lanes: int
+) -> None:
     for k in range(first, behind):
-        w[k] = w[b[k - shift]] if w[a[k - shift]] != 0 else w[c[k - shift]]
+        out, which = _of(w, k, lanes), _of(w, a[k - shift], lanes)
+        yes, no = _of(w, b[k - shift], lanes), _of(w, c[k - shift], lanes)
+        for i in range(lanes):
+            out[i] = yes[i] if which[i] != 0 else no[i]
 
 
 # numba wants numbers of operations, and functions, under names of their own.
@@ -196,120 +224,142 @@ _loop_or = _loop_of_two(_TWO["or"])
 _loop_xor = _loop_of_two(_TWO["xor"])
 
 
-@njit
-def evaluate(groups: Any, a: Any, b: Any, c: Any, w: Any, shift: int) -> None:
-    """All results of a plan, into w, which holds inputs and constants; a, b, c are places of operands."""
+@_part
+def evaluate(groups: Any, a: Any, b: Any, c: Any, w: Any, shift: int, lanes: int) -> None:
+    """All results of a plan, into w, which holds inputs and constants; a, b, c are places of operands.
+
+    Several points at a time: w holds, for each place, the values of so many lanes next to each other.
+    """
     for g in range(groups.shape[0]):
         o, i, j = groups[g, 0], groups[g, 1], groups[g, 2]
         if o == _MUL:
-            _loop_mul(i, j, shift, a, b, w)
+            _loop_mul(i, j, shift, a, b, w, lanes)
         elif o == _ADD:
-            _loop_add(i, j, shift, a, b, w)
+            _loop_add(i, j, shift, a, b, w, lanes)
         elif o == _SUB:
-            _loop_sub(i, j, shift, a, b, w)
+            _loop_sub(i, j, shift, a, b, w, lanes)
         elif o == _NEG:
-            _loop_neg(i, j, shift, a, w)
+            _loop_neg(i, j, shift, a, w, lanes)
         elif o == _DIV:
-            _loop_div(i, j, shift, a, b, w)
+            _loop_div(i, j, shift, a, b, w, lanes)
         elif o == _SIN:
-            _loop_sin(i, j, shift, a, w)
+            _loop_sin(i, j, shift, a, w, lanes)
         elif o == _COS:
-            _loop_cos(i, j, shift, a, w)
+            _loop_cos(i, j, shift, a, w, lanes)
         elif o == _EXP:
-            _loop_exp(i, j, shift, a, w)
+            _loop_exp(i, j, shift, a, w, lanes)
         elif o == _SQRT:
-            _loop_sqrt(i, j, shift, a, w)
+            _loop_sqrt(i, j, shift, a, w, lanes)
         elif o == _TANH:
-            _loop_tanh(i, j, shift, a, w)
+            _loop_tanh(i, j, shift, a, w, lanes)
         elif o == _SELECT:
-            _loop_of_select(i, j, shift, a, b, c, w)
+            _loop_of_select(i, j, shift, a, b, c, w, lanes)
         elif o == _POW:
-            _loop_pow(i, j, shift, a, b, w)
+            _loop_pow(i, j, shift, a, b, w, lanes)
         elif o == _MAX:
-            _loop_max(i, j, shift, a, b, w)
+            _loop_max(i, j, shift, a, b, w, lanes)
         elif o == _MIN:
-            _loop_min(i, j, shift, a, b, w)
+            _loop_min(i, j, shift, a, b, w, lanes)
         elif o == _LT:
-            _loop_lt(i, j, shift, a, b, w)
+            _loop_lt(i, j, shift, a, b, w, lanes)
         elif o == _LE:
-            _loop_le(i, j, shift, a, b, w)
+            _loop_le(i, j, shift, a, b, w, lanes)
         elif o == _LOG:
-            _loop_log(i, j, shift, a, w)
+            _loop_log(i, j, shift, a, w, lanes)
         elif o == _EXPM1:
-            _loop_expm1(i, j, shift, a, w)
+            _loop_expm1(i, j, shift, a, w, lanes)
         elif o == _LOG1P:
-            _loop_log1p(i, j, shift, a, w)
+            _loop_log1p(i, j, shift, a, w, lanes)
         elif o == _TAN:
-            _loop_tan(i, j, shift, a, w)
+            _loop_tan(i, j, shift, a, w, lanes)
         elif o == _ASIN:
-            _loop_asin(i, j, shift, a, w)
+            _loop_asin(i, j, shift, a, w, lanes)
         elif o == _ACOS:
-            _loop_acos(i, j, shift, a, w)
+            _loop_acos(i, j, shift, a, w, lanes)
         elif o == _ATAN:
-            _loop_atan(i, j, shift, a, w)
+            _loop_atan(i, j, shift, a, w, lanes)
         elif o == _SINH:
-            _loop_sinh(i, j, shift, a, w)
+            _loop_sinh(i, j, shift, a, w, lanes)
         elif o == _COSH:
-            _loop_cosh(i, j, shift, a, w)
+            _loop_cosh(i, j, shift, a, w, lanes)
         elif o == _ASINH:
-            _loop_asinh(i, j, shift, a, w)
+            _loop_asinh(i, j, shift, a, w, lanes)
         elif o == _ACOSH:
-            _loop_acosh(i, j, shift, a, w)
+            _loop_acosh(i, j, shift, a, w, lanes)
         elif o == _ATANH:
-            _loop_atanh(i, j, shift, a, w)
+            _loop_atanh(i, j, shift, a, w, lanes)
         elif o == _CBRT:
-            _loop_cbrt(i, j, shift, a, w)
+            _loop_cbrt(i, j, shift, a, w, lanes)
         elif o == _ABS:
-            _loop_abs(i, j, shift, a, w)
+            _loop_abs(i, j, shift, a, w, lanes)
         elif o == _ERF:
-            _loop_erf(i, j, shift, a, w)
+            _loop_erf(i, j, shift, a, w, lanes)
         elif o == _ERFC:
-            _loop_erfc(i, j, shift, a, w)
+            _loop_erfc(i, j, shift, a, w, lanes)
         elif o == _LOGISTIC:
-            _loop_logistic(i, j, shift, a, w)
+            _loop_logistic(i, j, shift, a, w, lanes)
         elif o == _SIGN:
-            _loop_sign(i, j, shift, a, w)
+            _loop_sign(i, j, shift, a, w, lanes)
         elif o == _FLOOR:
-            _loop_floor(i, j, shift, a, w)
+            _loop_floor(i, j, shift, a, w, lanes)
         elif o == _CEIL:
-            _loop_ceil(i, j, shift, a, w)
+            _loop_ceil(i, j, shift, a, w, lanes)
         elif o == _RINT:
-            _loop_rint(i, j, shift, a, w)
+            _loop_rint(i, j, shift, a, w, lanes)
         elif o == _TRUNC:
-            _loop_trunc(i, j, shift, a, w)
+            _loop_trunc(i, j, shift, a, w, lanes)
         elif o == _IS_FINITE:
-            _loop_is_finite(i, j, shift, a, w)
+            _loop_is_finite(i, j, shift, a, w, lanes)
         elif o == _NOT:
-            _loop_not(i, j, shift, a, w)
+            _loop_not(i, j, shift, a, w, lanes)
         elif o == _ATAN2:
-            _loop_atan2(i, j, shift, a, b, w)
+            _loop_atan2(i, j, shift, a, b, w, lanes)
         elif o == _REM:
-            _loop_rem(i, j, shift, a, b, w)
+            _loop_rem(i, j, shift, a, b, w, lanes)
         elif o == _EQ:
-            _loop_eq(i, j, shift, a, b, w)
+            _loop_eq(i, j, shift, a, b, w, lanes)
         elif o == _NE:
-            _loop_ne(i, j, shift, a, b, w)
+            _loop_ne(i, j, shift, a, b, w, lanes)
         elif o == _AND:
-            _loop_and(i, j, shift, a, b, w)
+            _loop_and(i, j, shift, a, b, w, lanes)
         elif o == _OR:
-            _loop_or(i, j, shift, a, b, w)
+            _loop_or(i, j, shift, a, b, w, lanes)
         elif o == _XOR:
-            _loop_xor(i, j, shift, a, b, w)
+            _loop_xor(i, j, shift, a, b, w, lanes)
 
 
 # Derivatives.
 
 
-@njit
-def push(start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int, lanes: int) -> None:
-    """Tangents of all nodes into d, whose first rows are those of the inputs; a direction a column, and so
-    many of them."""
+@_part
+def push(
+    start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int, lanes: int, column: int,
+    columns: int,
+) -> None:  # fmt: skip
+    """Tangents of all nodes into d, which holds those of the inputs: so many directions next to each
+    other for each node. Of the points in the columns of w, this is for one."""
+    width, first, stride = np.uint64(lanes), np.uint64(column), np.uint64(columns)
     for k in range(len(start) - 1):
-        row = inputs + k
-        for lane in range(lanes):
-            d[row, lane] = 0.0
+        row = np.uint64(inputs + k) * width
+        for lane in range(width):
+            d[row + lane] = 0.0
         for e in range(start[k], start[k + 1]):
-            factor, other = w[coefficient[e]], source[e]
+            factor, other = w[coefficient[e] * stride + first], source[e] * width
             if factor != 0.0:
-                for lane in range(lanes):
-                    d[row, lane] += factor * d[other, lane]
+                for lane in range(width):
+                    d[row + lane] += factor * d[other + lane]
+
+
+@_part
+def push_one_direction(
+    start: Any, coefficient: Any, source: Any, w: Any, d: Any, inputs: int, lanes: int
+) -> None:
+    """The same for one direction at many points: w and d hold, for each node, values at all of them."""
+    for k in range(len(start) - 1):
+        out = _of(d, inputs + k, lanes)
+        for i in range(lanes):
+            out[i] = 0.0
+        for e in range(start[k], start[k + 1]):
+            factor, other = _of(w, coefficient[e], lanes), _of(d, source[e], lanes)
+            for i in range(lanes):
+                out[i] += factor[i] * other[i] if factor[i] != 0.0 else 0.0

@@ -16,6 +16,8 @@ import numpy as np
 from .graph import CONSTANT, INPUT, Graph, reachable
 from .operations import OPERATIONS
 
+_OPERAND_COUNT = np.array([operation.operands for operation in OPERATIONS])
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -52,20 +54,16 @@ def make_plan(graph: Graph, outputs: Any) -> Plan:
     )
     place = np.full(len(graph), -1)
     is_input = np.flatnonzero(operation == INPUT)
-    place[is_input] = [graph.operands[node][0] for node in is_input.tolist()]
+    all_operands = graph.three_operands()
+    place[is_input] = all_operands[is_input, 0]
     place[constant] = graph.inputs + np.arange(len(constant))
     level = _levels(graph, chosen)
     order = np.lexsort((chosen, operation[chosen], level[chosen]))
     chosen = chosen[order]
     first = graph.inputs + len(constant)
     place[chosen] = first + np.arange(len(chosen))
-    three = np.zeros((len(chosen), 3), np.int64)
-    for row, node in enumerate(chosen.tolist()):
-        own = graph.operands[node]
-        three[row, : len(own)] = own
-    used = np.array([OPERATIONS[k].operands for k in operation[chosen].tolist()], np.int64)
-    filled = np.arange(3) < used[:, None] if len(chosen) else np.zeros((0, 3), bool)
-    operands = np.where(filled, place[three], 0)
+    filled = np.arange(3) < _OPERAND_COUNT[operation[chosen], None]
+    operands = np.where(filled, place[all_operands[chosen]], 0)
     key = np.stack([level[chosen], operation[chosen]], axis=1)
     cuts = np.flatnonzero((np.diff(key, axis=0) != 0).any(axis=1)) + 1
     starts = np.concatenate([[0], cuts]) if len(chosen) else np.zeros(0, np.int64)

@@ -39,6 +39,22 @@ def _handlers() -> Handlers:
     return HANDLERS
 
 
+def makes_steps() -> bool:
+    """Whether native code makes whole steps with plans here."""
+    return is_native() and not why_not(_step_handlers)
+
+
+def _step_handlers() -> Handlers:
+    from .step_handler import HANDLERS
+
+    return HANDLERS
+
+
+def own_numbers(array: Any) -> np.ndarray:
+    """An array as native functions take it: of floating-point numbers, in one piece, and not read-only."""
+    return np.require(array, float, ("C", "W"))
+
+
 class PlannedFunction:
     """The nodes `roots` of a graph as a function of vectors, whose sizes add up to the graph's inputs."""
 
@@ -53,6 +69,20 @@ class PlannedFunction:
     @cached_property
     def plan(self) -> Plan:
         return make_plan(self.graph, self.roots)
+
+    @cached_property
+    def encoded(self) -> tuple[np.ndarray, np.ndarray]:
+        """The plan as native code reads it: words, and constants."""
+        from . import native
+
+        return native.encode(self.plan), np.asarray(self.plan.constants, float)
+
+    def encoded_linearization(self, active: Active) -> tuple[np.ndarray, np.ndarray]:
+        """The same of the derivative by some of the vectors."""
+        from . import native
+
+        linear, plan = self.linearization(active)
+        return native.encode(plan, linear), np.asarray(plan.constants, float)
 
     @property
     def rows(self) -> int:
@@ -128,20 +158,16 @@ class PlannedFunction:
             return evaluate_in_jax(self.plan, vectors)
         from . import handlers
 
-        return _foreign(handlers.EVALUATE, self.rows)(
-            handlers.encode(self.plan), self.plan.constants, *vectors
-        )
+        return _foreign(handlers.EVALUATE, self.rows)(*self.encoded, *vectors)
 
     def _evaluate_tangent(self, active: Active, vectors: Sequence[Any], moving: Sequence[Any]) -> Any:
         if not is_native():
             return evaluate_in_jax(self.tangent_function(active).plan, [*vectors, *moving])
         from . import handlers
 
-        linear, plan = self.linearization(active)
         count = np.zeros(len(self.sizes))
-        return _foreign(handlers.PUSH, self.rows)(
-            handlers.encode(plan, linear), plan.constants, count, *vectors, *moving
-        )
+        encoded = self.encoded_linearization(active)
+        return _foreign(handlers.PUSH, self.rows)(*encoded, count, *vectors, *moving)
 
 
 def _foreign(target: str, rows: int) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..solvers.compile_options import quick_jit
+from ..solvers.problem import kinds
 from .switches import switches
 
 GRID = 2**14
@@ -77,6 +78,7 @@ class Watch:
         """`orders`: breaks of the functions and of so many derivatives, less one, are looked for."""
         self.function, self.size, self.orders = function, size, orders
         self.compare = quick_jit(self._compare, 0)
+        self._differentiable: set[Any] = set()
         self.block = int(np.clip(MOST_VALUES // max(1, size), 64, BLOCK))
 
     def search(self, start: float, stop: float, data: Any, given: np.ndarray) -> Search:
@@ -95,6 +97,10 @@ class Watch:
 
     def _with_derivatives_there_are(self, data: Any) -> None:
         """A callback to Python may have no derivatives of higher order."""
+        shapes = kinds(data)
+        if shapes in self._differentiable:
+            return
+        self._differentiable.add(shapes)
         while self.orders > 1:
             try:
                 jax.eval_shape(self._levels(data), jax.ShapeDtypeStruct((), np.float64))

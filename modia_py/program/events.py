@@ -96,13 +96,20 @@ def make_events(
     reinit = make_reinits(ef, known, functions, signals, kind)
     terminations = np.array(sorted(ef.terminations), int)
 
+    def _both(found: Any) -> tuple[Any, Any]:
+        return found[:count], found[count:]
+
+    def noticed_by(z: Any, side: Any, slack: Any) -> Any:
+        """Relations that have changed: 1 to the positive side, -1 to the other."""
+        wrong = jnp.where(side, -z, z)
+        return jnp.where(wrong >= slack, jnp.where(side, -1.0, 1.0), 0.0)
+
     def sides(d: Any) -> Any:
         return (d[places] != 0) ^ negated
 
     def z_and_scale(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any]:
         """Of all relations; those of time have the value that they have just behind t."""
-        found = known.relations(t, x, xdot, a)
-        z, scale = found[:count], found[count:]
+        z, scale = _both(known.relations(t, x, xdot, a))
         if is_time.any():
             z = jnp.where(is_time, known.relations(t + a.events.guard, x, xdot, a)[:count], z)
         return z, scale
@@ -121,6 +128,8 @@ def make_events(
             d, before = d.at[ef.left_places].set(left), before.at[ef.left_places].set(left)
         if len(ef.sample_places):
             d = d.at[ef.sample_places].set(jnp.where(instants.due(t, a), 1.0, 0.0))
+        noticed = noticed_by(_both(known.relations(t, x, xdot, a))[0], sides(d), a.events.slack)
+        a = a._replace(events=a.events._replace(noticed=jnp.where(is_time, 0.0, noticed)))
         occasion = jnp.asarray(occasion)
         for own, word in ((ef.initial_places, Occasion.INITIAL), (ef.terminal_places, Occasion.TERMINAL)):
             if len(own):
@@ -134,16 +143,14 @@ def make_events(
         (z, scale), side = z_and_scale(t, x, xdot, a), sides(d)
         wrong = jnp.where(side, -z, z)
         rtol, atol = a.events.tolerance[0], a.events.tolerance[1]
-        # The first pass sees the values with which an event was noticed. Computed anew, they may be on the
+        # In the first pass those change by which the event was noticed. Computed anew, they may be on the
         # other side again by a tolerance: that does not take the event back.
-        crossed = (wrong - a.events.slack >= 0.0) & (number == 0)
-        noticed = jnp.where(crossed, jnp.where(side, -1.0, 1.0), a.events.noticed)
+        noticed = a.events.noticed
         tolerance = rtol * scale + atol
         is_patient = (number >= PATIENT_PASSES) | (noticed != 0)
         patience = jnp.where(is_patient, tolerance, PART_OF_TOLERANCE * tolerance)
         by_time = jnp.where(side, z <= 0, z > 0)
-        flips = jnp.where(is_time, by_time, jnp.where(number == 0, crossed, wrong > patience))
-        a = a._replace(events=a.events._replace(noticed=jnp.where(is_time, 0.0, noticed)))
+        flips = jnp.where(is_time, by_time, jnp.where(number == 0, noticed != 0, wrong > patience))
         d = d.at[places].set(jnp.where(side ^ flips ^ negated, 1.0, 0.0))
         a = known.assign(t, x, xdot, a._replace(p=ef.with_discrete(a.p, d, before)))
         new = ef.declared(a.p)
@@ -154,8 +161,7 @@ def make_events(
 
     def settle(t: Any, x: Any, xdot: Any, a: Any) -> Any:
         d = ef.declared(a.p).at[pulses].set(0.0)
-        found, side = known.relations(t, x, xdot, a), sides(d)
-        z, scale = found[:count], found[count:]
+        (z, scale), side = _both(known.relations(t, x, xdot, a)), sides(d)
         wrong = jnp.where(side, -z, z)
         tolerance = a.events.tolerance[0] * scale + a.events.tolerance[1]
         slack = jnp.where(wrong >= 0.0, 2.0 * wrong + PART_OF_TOLERANCE * tolerance, 0.0)

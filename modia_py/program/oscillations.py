@@ -7,6 +7,7 @@ would be stepped over. Where a source matters, a step is a small part of its per
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -32,16 +33,21 @@ GRID = 1024
 
 def longest_step_for_sources(program: Program, arguments: Arguments, start: float, stop: float) -> float:
     """A part of the shortest period of the smooth functions of time in the equations."""
-    if program.cache.smooth_expressions is None:
-        parts = TimeExpressions(program.structure.flat, smooth_parts)
-        program.cache.smooth_expressions = parts, quick_jit(_with_slopes(program, parts), 0)
-    parts, compiled = program.cache.smooth_expressions
+    parts, compiled = smooth_expressions(program)
     if not parts.groups or not stop > start:
         return np.inf
     rows, _ = parts.rows(np.asarray(arguments.p))
     spread = (np.arange(GRID) + 0.8 * ((np.arange(GRID) * 0.6180339887498949) % 1.0)) / GRID
     values, slopes = map(np.asarray, compiled(start + (stop - start) * spread, arguments.signals, rows))
     return max(step_for(values, slopes), (stop - start) / MOST_STEPS)
+
+
+def smooth_expressions(program: Program) -> tuple[TimeExpressions, Callable[..., Any]]:
+    """Smooth functions of time in the equations, and their values and slopes at many times, compiled."""
+    if program.cache.smooth_expressions is None:
+        parts = TimeExpressions(program.structure.flat, smooth_parts)
+        program.cache.smooth_expressions = parts, quick_jit(_with_slopes(program, parts), 0)
+    return program.cache.smooth_expressions
 
 
 def step_for(values: np.ndarray, slopes: np.ndarray) -> float:

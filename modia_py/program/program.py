@@ -17,7 +17,7 @@ from ..arrays.index1 import Slot
 from ..arrays.structure import Integers
 from ..arrays.transform import Transformation
 from ..expressions.expression import Expr
-from ..expressions.lanes import calls_lapack, lanes
+from ..expressions.lanes import calls_lapack, calls_python, lanes
 from ..language.flat_model import FlatModel
 from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
@@ -26,6 +26,7 @@ from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
 from .crossings import Crossings
 from .events import ModelEvents, make_events
+from .planned_residual import planned_residual
 from .program_cache import ProgramCache
 from .signals import Signals, held_time
 
@@ -80,6 +81,8 @@ class Program:
     patterns: tuple[Any, Any] | None  # of the residual and of w: see `sparsity`
     crossings: Crossings | None = None
     events: ModelEvents | None = None
+    is_repeatable: bool = True
+    """Whether equal data give equal results: not where Python is called while the equations run."""
     cache: ProgramCache = field(default_factory=ProgramCache, repr=False)
 
     def inputs(self, t: Any, arguments: Arguments) -> Any:
@@ -156,8 +159,13 @@ def make_program(
         directions=None if crossings is None else crossings.directions,
         one_by_one=calls_lapack(_sides(structure.flat)),
         events=None if events is None else events.contract,
+        planned=planned_residual(functions, signals) if events is None else None,
     )
-    return Program(structure, transformed, functions, layout, signals, problem, patterns, crossings, events)
+    is_repeatable = not (signals.call_python or calls_python(_sides(structure.flat)))
+    return Program(
+        structure, transformed, functions, layout, signals, problem, patterns, crossings, events,
+        is_repeatable,
+    )  # fmt: skip
 
 
 def _sides(flat: FlatModel) -> list[Expr]:

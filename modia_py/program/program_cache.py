@@ -9,6 +9,7 @@ from typing import Any
 from ..language.flat_model import FlatEquation
 from ..solvers.roots.nearest import NearestSystem
 from .breaks import Watch
+from .stretches import Plan
 from .time_expressions import TimeExpressions
 
 
@@ -26,6 +27,8 @@ class ProgramCache:
     """The highest derivative of each input that a user has written, and where."""
     watches: dict[tuple[int, ...], Watch] = field(default_factory=dict)
     """What searches functions of time for breaks, by the sizes of these functions."""
+    run_plans: dict[bytes, Plan] = field(default_factory=dict)
+    """Where runs stop, by all that this depends on."""
     jump_notes: tuple[str, ...] | None = None
     """What a user should know of jumps in equations that were differentiated."""
     impulses: Callable[..., Any] | None = None

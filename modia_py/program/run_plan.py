@@ -11,28 +11,59 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError
-from ..expressions.expression import leaves_of
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel
 from ..lowering.differentiated_jumps import jump_notes
 from .breaks import Search, Watch
 from .bursts import bursts
 from .lost_impulses import check_written_derivatives
-from .oscillations import MOST_STEPS, longest_step_for_sources, step_for
+from .oscillations import MOST_STEPS, longest_step_for_sources, smooth_expressions, step_for
 from .program import Arguments, Program
+from .remembered import digest_of, remembered
 from .signals import Data, Signal, Signals
 from .stretches import NamedBreak, Plan, plan_run, whole
 from .time_expressions import TimeExpressions, part_text
 
+MOST_PLANS = 8
+"""Plans of runs that are remembered for a program."""
+
 
 def make_plan(program: Program, signals: Signals, arguments: Arguments, start: float, stop: float) -> Plan:
-    """The stretches of a run between the breaks of its inputs and of functions of time in its equations."""
+    """The stretches of a run between the breaks of its inputs and of functions of time in its equations.
+
+    Known from a run before if the times are the same, the inputs, and the parameters that functions of time
+    in the equations have.
+    """
     cache = program.cache
     if cache.abrupt_expressions is None:
         cache.abrupt_expressions = TimeExpressions(program.structure.flat)
+    p = np.asarray(arguments.p)
+    rows, numbers = cache.abrupt_expressions.rows(p)
+
+    def find() -> Plan:
+        return _found_plan(program, signals, arguments, start, stop, rows, numbers)
+
+    if not program.is_repeatable:
+        return find()
+    known = [(signal.breaks, signal.hints, signal.order, signal.longest_step) for signal in signals.each]
+    smooth = smooth_expressions(program)[0].rows(p)
+    key = digest_of(start, stop, arguments.signals, rows, numbers, smooth, known)
+    return remembered(cache.run_plans, key, MOST_PLANS, find)
+
+
+def _found_plan(
+    program: Program,
+    signals: Signals,
+    arguments: Arguments,
+    start: float,
+    stop: float,
+    rows: Any,
+    numbers: list[np.ndarray],
+) -> Plan:
+    cache, expressions = program.cache, program.cache.abrupt_expressions
+    assert expressions is not None
     if cache.written_derivatives is None:
         cache.written_derivatives = _written_derivatives(program.structure.flat)
-    expressions = cache.abrupt_expressions
     searched = [signal for signal in signals.each if signal.is_unknown]
     highest = program.functions.integrals.order
     breaks = [one for signal in signals.each for one in _known_breaks(signal, highest)]
@@ -40,7 +71,6 @@ def make_plan(program: Program, signals: Signals, arguments: Arguments, start: f
     longest_step = min(signals.longest_step, longest_step_for_sources(program, arguments, start, stop))
     notes: tuple[str, ...] = ()
     if searched or expressions.groups:
-        rows, numbers = expressions.rows(np.asarray(arguments.p))
         names = _Components(searched, expressions, numbers)
         if names.sizes not in cache.watches:
             functions = _functions(program.signals, expressions)
@@ -183,7 +213,7 @@ def _written_derivatives(flat: FlatModel) -> dict[str, tuple[int, FlatEquation]]
     if not flat.inputs:
         return found
     for entry in flat.equations:
-        for leaf in leaves_of(entry.equation.lhs, entry.equation.rhs):
+        for leaf in entry.equation.leaves:
             if leaf.kind is SymbolKind.INPUT and leaf.order > 0:
                 name = entry.owner.full_name(leaf)
                 if leaf.order > found.get(name, (0, entry))[0]:

@@ -22,7 +22,7 @@ from ..errors import ModelError, did_you_mean
 from ..expressions.expression import Expr, as_expr
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import evaluate, make_template
-from ..expressions.traces import trace
+from ..expressions.traces import Trace, trace
 from ..language.flat_model import FlatModel, FlatSymbol
 from ..language.symbols import time
 from .breaks import time_derivative
@@ -94,6 +94,10 @@ class Signals:
             levels.append(time_derivative(levels[-1]))
         t = jnp.asarray(t, float)
         return jnp.concatenate([level(t) for level in levels])
+
+    @property
+    def call_python(self) -> bool:
+        return any(isinstance(signal.key, Trace) and signal.key.calls_python for signal in self.each)
 
     @property
     def longest_step(self) -> float:

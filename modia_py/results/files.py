@@ -1,8 +1,9 @@
 """Results as tables of other packages, and as NetCDF files.
 
 A file is what `to_xarray` gives: a variable for each variable of the model under its own name, with the
-derivatives that are known beside it (`der(s)`), and the parameters without an axis of time. Everything
-else is an attribute: numbers and text, nothing that runs when it is read.
+derivatives that are known beside it (`der(s)`), and the parameters without an axis of time. The table of
+events has a variable for each of its columns. Everything else is an attribute: numbers and text, nothing
+that runs when it is read.
 
 A file carries checksums (see `file_checksums`). What is read from it is what was saved, or an error that
 names the file.
@@ -25,12 +26,15 @@ from ..expressions.printing import der_text
 from ..optional_packages import require
 from ..solvers.status import Status
 from .checksums import DamagedFile, Seal, checked_seal, seal
+from .event_files import EVENT, OUTPUT_ROWS, event_entries, loaded_events
+from .events import EventTable
 from .statistics import RunStatistics
 from .trajectories import TIME, ResultVariable, Trajectories
 
 FORMAT = 2  # of files; raise it when an older version could misread a new one
 FIRST_WITH_CHECKSUMS = 2
 CHECKED_AT_ONCE = 2**26  # bytes of a file that is checked as a whole when it is loaded
+TWICE = "at an event there are two rows: just before and just after it"
 ORDERS = (0, 1, 2)  # of derivatives that are kept
 MOST_COLUMNS = 100_000
 BATCH = 2**26  # bytes in memory at a time while a file is written
@@ -111,12 +115,17 @@ def load(path: str | PathLike[str]) -> dict[str, Any]:
         notes = [] if sums is not None else [_without_checksums(file, data)]
         entries = data.variables
         present = set(entries)
+        columns = {entry.attrs["column"]: name for name, entry in entries.items() if _is(entry, EVENT)}
         arguments = {
             "model": data.attrs["model"],
             "time": _values(data, "time", sums),
             "variables": {
                 name: _variable(name, entry) for name, entry in entries.items() if _is(entry, "variable")
             },
+            "output_rows": next(
+                (_values(data, name, sums) for name, entry in entries.items() if _is(entry, OUTPUT_ROWS)),
+                None,
+            ),
             "parameters": {
                 name: _values(data, name, sums)
                 for name, entry in entries.items()
@@ -128,15 +137,20 @@ def load(path: str | PathLike[str]) -> dict[str, Any]:
             "notes": (*json.loads(data.attrs["notes"]), *notes),
         }
 
-    def read(name: str, order: int) -> np.ndarray | None:
-        if (stored := der_text(name, order)) not in present:
-            return None
+    def stored_values(name: str) -> np.ndarray:
         if _version(file) != version:
             raise ResultFileError(f"{file} was changed after it was loaded: load it again.")
         with _reading(file) as (data, sums):
-            return _values(data, stored, sums)
+            return _values(data, name, sums)
 
-    return {**arguments, "read": read}
+    def read(name: str, order: int) -> np.ndarray | None:
+        stored = der_text(name, order)
+        return stored_values(stored) if stored in present else None
+
+    def events() -> EventTable:
+        return loaded_events(lambda column: stored_values(columns[column])) if columns else EventTable()
+
+    return {**arguments, "read": read, "events": events}
 
 
 @contextmanager
@@ -187,7 +201,8 @@ def _values(data: Any, name: str, sums: Seal | None) -> np.ndarray:
     values: np.ndarray = data[name].values
     if sums is not None:
         sums.check_values(name, values)
-    return values
+    # Files have no truth values: xarray writes bytes, and says so in this attribute.
+    return values.astype(bool) if data[name].attrs.get("dtype") == "bool" else values
 
 
 def _first_line(error: Exception) -> str:
@@ -223,6 +238,7 @@ def _variable(name: str, entry: Any) -> ResultVariable:
         entry.attrs.get("units"),
         entry.attrs.get("long_name"),
         None if arrays is None else tuple(arrays),
+        bool(entry.attrs.get("discrete", 0)),
     )
 
 
@@ -251,6 +267,7 @@ def _entries(result: Trajectories, *, keep: bool) -> Iterator[Entry]:
                 yield der_text(variable.name, order), (dimensions, values, attributes)
     for name, value in result.parameters.items():
         yield name, (axes.of(ResultVariable(name, value.shape)), value, {"kind": "parameter"})
+    yield from event_entries(result, axes.unused)
 
 
 def _variable_attributes(variable: ResultVariable, order: int) -> dict[str, Any]:
@@ -259,6 +276,8 @@ def _variable_attributes(variable: ResultVariable, order: int) -> dict[str, Any]
     attributes: dict[str, Any] = {"kind": "variable", "lead": variable.lead}
     if variable.arrays is not None:
         attributes["arrays"] = json.dumps(variable.arrays)
+    if variable.is_discrete:
+        attributes["discrete"] = 1
     # The names of the CF conventions: xarray labels plots with them.
     if variable.unit is not None:
         attributes["units"] = variable.unit
@@ -268,7 +287,10 @@ def _variable_attributes(variable: ResultVariable, order: int) -> dict[str, Any]
 
 
 def _time(result: Trajectories) -> tuple[str, np.ndarray, dict[str, Any]]:
-    return "time", result.time, {"units": TIME.unit, "long_name": TIME.doc}
+    attributes = {"units": TIME.unit, "long_name": TIME.doc}
+    if (np.diff(result.time) == 0).any():
+        attributes["comment"] = TWICE
+    return "time", result.time, attributes
 
 
 def _attributes(result: Trajectories) -> dict[str, Any]:
@@ -306,6 +328,13 @@ class _Axes:
         own = len(variable.shape) - len(wanted)
         wanted += [f"{variable.name}_{axis}" for axis in range(own)]
         return tuple(self._named(*pair) for pair in zip(wanted, variable.shape, strict=True))
+
+    def unused(self, wanted: str) -> str:
+        """A name that nothing has, for a variable or an axis."""
+        while wanted in self.taken or wanted in self.lengths:
+            wanted += "_"
+        self.taken.add(wanted)
+        return wanted
 
     def _named(self, wanted: str, length: int) -> str:
         while wanted in self.taken or self.lengths.setdefault(wanted, length) != length:

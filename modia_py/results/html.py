@@ -46,7 +46,7 @@ def _curves(result: Trajectories, name: str) -> str:
     if values is None or len(result.time) < 2:
         return ""
     chosen = np.linspace(0, len(values) - 1, min(POINTS, len(values))).round().astype(int)
-    times, table = result.time[chosen], values[chosen].reshape(len(chosen), -1)
+    times, table = result.time[chosen], values[chosen].reshape(len(chosen), -1) * 1.0
     if table.shape[1] > ELEMENTS_SHOWN:
         table = np.stack([table.min(axis=1), table.max(axis=1)], axis=1)
     if not np.isfinite(table).all() or times[-1] == times[0]:

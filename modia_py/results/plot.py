@@ -17,6 +17,8 @@ CURVES_SHOWN = 8  # elements of a vector that are drawn one by one, each with it
 BUNDLE_SHOWN = 40  # elements that are drawn one by one, from light to dark
 SAMPLED = 2000  # elements that the quantiles of a band are taken of
 LONGEST_LABEL = 28
+TRUTH_LIMITS = (-0.15, 1.15)  # of an axis with truth values only
+MARK: dict[str, Any] = {"color": "#9aa0a6", "linewidth": 0.6, "alpha": 0.7}
 WIDTH, PANEL_HEIGHT, SINGLE_HEIGHT = 7.2, 1.9, 3.2  # inches
 COLOURS = ("#2f6db3", "#d9722e", "#3d9a5f", "#b8474d", "#7d62b5", "#8a6d4f", "#c774b0", "#6b7480")
 STYLE: dict[str, Any] = {
@@ -48,6 +50,7 @@ def plot(
     file: str | PathLike[str] | None = None,
     title: str | None = None,
     axes: Any = None,
+    events: bool = False,
 ) -> Any:
     """Draw each of `names` in a panel; see `Result.plot`."""
     matplotlib = require("matplotlib", "plot", "Plotting")
@@ -67,6 +70,8 @@ def plot(
         drawn = grid.ravel()[: len(groups)]
         for axis, group, content in zip(drawn, groups, contents, strict=True):
             _draw_panel(axis, result.time, group, content)
+            if events:
+                _mark(axis, np.unique(result.events.time))
         _label_time(grid, len(groups))
         if title is not None and axes is None:
             figure.suptitle(title, fontsize=11)
@@ -122,23 +127,39 @@ def _draw_panel(axis: Any, time: np.ndarray, names: Sequence[str], content: list
             continue
         for k in range(values.shape[1]):
             label = name if not selection.elements.ndim else selection.label(k)
-            dashes = {"linestyle": "--"} if selection.constant else {}
-            axis.plot(time, values[:, k], label=label + unit, **dashes)
+            style = {"linestyle": "--"} if selection.constant else _steps(selection)
+            axis.plot(time, values[:, k], label=label + unit, **style)
     label = ", ".join(names)
     if len(label) > LONGEST_LABEL:  # the legend has the names
         label = ""
     if len(units) == 1 and (common := content[0].unit):
         label = f"{label} in {common}" if label else f"in {common}"
     axis.set_ylabel(label)
+    if all(selection.values.dtype == bool for selection in content):
+        axis.set_yticks([0, 1], ["false", "true"])
+        axis.set_ylim(*TRUTH_LIMITS)
     if len(content) > 1 or _over_time(content[0], len(time)).shape[1] > 1:
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _steps(selection: Selection) -> dict[str, str]:
+    """A discrete variable keeps its value until the next row."""
+    return {"drawstyle": "steps-post"} if selection.variable.is_discrete else {}
+
+
+def _mark(axis: Any, times: np.ndarray) -> None:
+    """Vertical lines behind the curves, as one object whatever their number."""
+    if len(times):
+        # From bottom to top of the panel, whatever the values are.
+        axis.vlines(times, 0, 1, transform=axis.get_xaxis_transform(), zorder=0.5, **MARK)
 
 
 def _over_time(selection: Selection, points: int) -> np.ndarray:
     """Values as a table: a row for each time, a column for each element."""
     if selection.constant:
         return np.broadcast_to(selection.values.ravel(), (points, selection.values.size))
-    return selection.values.reshape(points, selection.elements.size)
+    values = selection.values.reshape(points, selection.elements.size)
+    return values.astype(float) if values.dtype == bool else values
 
 
 def _draw_bundle(axis: Any, time: np.ndarray, values: np.ndarray, selection: Selection, unit: str) -> None:
@@ -150,7 +171,13 @@ def _draw_bundle(axis: Any, time: np.ndarray, values: np.ndarray, selection: Sel
     for k in range(count):
         label = selection.label(k) + unit if k in (0, count - 1) else None
         axis.plot(
-            time, values[:, k], color=colour, alpha=0.25 + 0.75 * k / (count - 1), linewidth=1, label=label
+            time,
+            values[:, k],
+            color=colour,
+            alpha=0.25 + 0.75 * k / (count - 1),
+            linewidth=1,
+            label=label,
+            **_steps(selection),
         )
 
 
@@ -161,9 +188,9 @@ def _draw_band(
     count = values.shape[1]
     sample = values[:, np.linspace(0, count - 1, min(count, SAMPLED)).round().astype(int)]
     low, median, high = np.quantile(sample, [0.25, 0.5, 0.75], axis=1)
-    (line,) = axis.plot(time, median, label=f"{prefix}median{unit}")
+    (line,) = axis.plot(time, median, label=f"{prefix}median{unit}", **_steps(selection))
     colour = line.get_color()
-    fill = {"color": colour, "linewidth": 0}
+    fill = {"color": colour, "linewidth": 0, "step": "post" if selection.variable.is_discrete else None}
     axis.fill_between(
         time, values.min(axis=1), values.max(axis=1), alpha=0.14, label=f"all {count}", **fill
     )
@@ -176,4 +203,5 @@ def _draw_band(
             linewidth=0.9,
             dashes=dashes,
             label=selection.label(position),
+            **_steps(selection),
         )

@@ -7,10 +7,11 @@ from os import PathLike
 from typing import Any
 
 from . import files, html, plot, text
+from .events import Change, Event, EventTable
 from .statistics import RunStatistics
 from .trajectories import ResultVariable, Trajectories
 
-__all__ = ["Result", "ResultVariable", "RunStatistics"]
+__all__ = ["Change", "Event", "EventTable", "Result", "ResultVariable", "RunStatistics"]
 
 
 class Result(Trajectories):
@@ -44,6 +45,13 @@ class Result(Trajectories):
         The same as a sentence, with advice if it failed.
     notes : tuple of str
         What else a reader should know: stops, guesses, small variables.
+    events : EventTable, or callable that gives one
+        What happened when: `result.events` is a table of time, condition, component, line and what was
+        changed.
+    output_rows : array of int, optional
+        The rows at the times that were asked for, one for each: `result["s"][result.output_rows]`. At an
+        event there are two rows, just before and just after it, whether or not its time was asked for;
+        where it was, the row after the event is the one. All rows by default.
 
     Examples
     --------
@@ -64,13 +72,15 @@ class Result(Trajectories):
         file: str | PathLike[str] | None = None,
         title: str | None = None,
         axes: Any = None,
+        events: bool = False,
     ) -> Any:
         """Draw variables over time: a panel for each argument, with several curves if it is a tuple.
 
         Vectors and component arrays of up to eight elements are drawn curve by curve, up to forty as thin
         lines that become darker with their number. Longer ones are a band: from least to largest, darker
-        the middle half, with the median and the first and the last element as lines; single elements
-        have names such as `c[0].u`.
+        the middle half, with the median and the first and the last element as lines; single elements have
+        names such as `c[0].u`. Discrete variables are steps; truth values have "true" and "false" on
+        their axis, unless they share it with numbers. Where a variable jumps at an event, the curve does.
 
         Parameters
         ----------
@@ -84,6 +94,8 @@ class Result(Trajectories):
             Above all panels.
         axes : sequence of matplotlib.axes.Axes, optional
             Axes to draw into, one for each panel, instead of a new figure.
+        events : bool
+            Whether to mark the times of events by thin vertical lines.
 
         Returns
         -------
@@ -108,7 +120,7 @@ class Result(Trajectories):
         >>> len(figure.axes)
         2
         """
-        return plot.plot(self, names, panels=panels, file=file, title=title, axes=axes)
+        return plot.plot(self, names, panels=panels, file=file, title=title, axes=axes, events=events)
 
     def to_xarray(self) -> Any:
         """Convert to xarray.

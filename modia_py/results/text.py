@@ -81,6 +81,8 @@ def value_text(value: np.ndarray) -> str:
     >>> value_text(np.array(0.25)), value_text(np.array([1.0, 2.0])), value_text(np.arange(1000.0))
     ('0.25', '[1, 2]', '0 ... 999')
     """
+    if value.dtype == bool:
+        return _truth_text(value)
     value = value + 0.0  # no negative zeros
     if value.ndim == 0:
         return f"{value:.5g}"
@@ -88,6 +90,17 @@ def value_text(value: np.ndarray) -> str:
         return f"[{', '.join(f'{number:.4g}' for number in value)}]"
     least, largest = value.min(), value.max()
     return f"{least:.5g}" if least == largest else f"{least:.5g} ... {largest:.5g}"
+
+
+def _truth_text(value: np.ndarray) -> str:
+    """
+    >>> value_text(np.array(True)), value_text(np.array([True, False])), value_text(np.arange(9) < 3)
+    ('true', '[true, false]', '3 of 9 true')
+    """
+    if value.ndim <= 1 and value.size <= ELEMENTS_SHOWN:
+        words = [str(one).lower() for one in value.reshape(-1).tolist()]
+        return words[0] if value.ndim == 0 else f"[{', '.join(words)}]"
+    return f"{int(value.sum())} of {value.size} true"
 
 
 def shorten(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -14,9 +15,11 @@ from ..errors import UnknownNameError, did_you_mean
 from ..expressions.printing import der_text
 from ..interruptions import Interruptible
 from ..solvers.status import Status
+from .events import EventTable
 from .statistics import RunStatistics
 from .trajectory_names import TrajectoryName, parse, readings, take
 
+NO_EVENTS = EventTable()
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
 
 
@@ -36,6 +39,9 @@ class ResultVariable:
         As declared.
     arrays : tuple of int, optional
         Which segments of the name are component arrays, if that is known.
+    is_discrete : bool
+        Whether it changes at events only; its values are then numbers, integers or truth values, as
+        declared.
     """
 
     name: str
@@ -44,6 +50,7 @@ class ResultVariable:
     unit: str | None = None
     doc: str | None = None
     arrays: tuple[int, ...] | None = None
+    is_discrete: bool = False
 
     @property
     def size(self) -> int:
@@ -117,6 +124,8 @@ class Trajectories:
         status: Status = Status.SUCCESS,
         message: str = "",
         notes: tuple[str, ...] = (),
+        events: EventTable | Callable[[], EventTable] = NO_EVENTS,
+        output_rows: np.ndarray | None = None,
     ):
         self.model = model
         self.time = _read_only(time)
@@ -126,13 +135,20 @@ class Trajectories:
         self.status = status
         self.message = message
         self.notes = tuple(notes)
+        self.output_rows = _read_only(np.arange(len(self.time)) if output_rows is None else output_rows)
         self._read = read
+        self._events = events
         self._cache: dict[tuple[str, int], np.ndarray | None] = {}
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the variables. Those of parameters are in `parameters`."""
         return tuple(self.variables)
+
+    @cached_property
+    def events(self) -> EventTable:
+        """The events of the run, as a table; made when it is first asked for."""
+        return self._events if isinstance(self._events, EventTable) else self._events()
 
     @property
     def success(self) -> bool:

@@ -13,6 +13,7 @@ from ..solvers import Solution, Status
 from ..solvers.matrix.near_singular import nearly_null_space
 from ..solvers.roots.initialize import form_matrix
 from ..start.dependent_equations import dependency
+from .event_failures import event_suspects
 
 LISTED = 4
 EARLIER = 6
@@ -23,6 +24,11 @@ def failure_text(program: Program, arguments: Arguments, solution: Solution, rto
     """When and why, the variables and equations that have to do with it, and what to try."""
     t, x, xdot = solution.t_last, solution.x_last, solution.xdot_last
     lines = [f"The simulation stopped at time {t:.6g}. {solution.status.advice}"]
+    at_event = event_suspects(program, arguments, solution)
+    if at_event:
+        lines += at_event
+        is_explained = solution.status is not Status.NO_RESTART or len(at_event) > 1
+        return "\n".join(lines if is_explained else lines + _suspects(program, arguments, solution))
     lines += _fastest(program, x, xdot, rtol, atol)
     if solution.status in (Status.NEWTON, Status.NON_FINITE, Status.SINGULAR, Status.ERROR_TEST):
         lines += _suspects(program, arguments, solution)

@@ -80,7 +80,16 @@ class Outputs:
             return None
         place, sign = where.place[order][elements], where.sign[order][elements]
         values = self._all()[:, place] if self.fits else self._evaluate(place)
-        return (sign * values).reshape(self.rows, *symbol.shape)
+        if (sign != 1).any():
+            values = sign * values
+        return values.reshape(self.rows, *symbol.shape)
+
+    def asked_rows(self, times: np.ndarray) -> np.ndarray:
+        """The row for each time that was asked for and reached: at an event, the one after it."""
+        t = np.concatenate([np.zeros(0), *(span.t for span in self.spans)])
+        row = np.searchsorted(t, times, side="right") - 1
+        found = row[row >= 0]
+        return found[t[found] == np.asarray(times)[row >= 0]]
 
     def _discretes(self, symbol: FlatSymbol) -> np.ndarray:
         elements = slice(symbol.offset, symbol.offset + symbol.size)
@@ -95,8 +104,8 @@ class Outputs:
     def _evaluate(self, places: Any) -> np.ndarray:
         check_process()
         width = self.program.functions.value_map.zero + 1
-        parts = [np.zeros((0, width))[:, places]]
-        at_once = int(max(1, MOST_BYTES_AT_ONCE // (8 * width)))
+        values = np.empty((self.rows, len(np.arange(width)[places])))
+        at_once, first = int(max(1, MOST_BYTES_AT_ONCE // (8 * width))), 0
         for span in self.spans:
             # As many rows as a power of two: runs with other numbers of times compile nothing new.
             rows = min(at_once, 1 << max(0, len(span.t) - 1).bit_length())
@@ -106,8 +115,9 @@ class Outputs:
                 vectors = (span.seen, span.x, span.xdot, span.discretes)
                 given = (filled(part[chosen], rows) for part in vectors)
                 found = np.asarray(self.program.output_values(*given, span.arguments))
-                parts.append(found[:count, places])
-        return np.concatenate(parts)
+                values[first : first + count] = found[:count, places]
+                first += count
+        return values
 
     def _inputs(self, elements: slice, order: int, shape: tuple[int, ...]) -> np.ndarray | None:
         if order > self.program.functions.input_order:

@@ -39,6 +39,7 @@ from ..solvers import (
 from ..solvers.events.history import EventRecord
 from ..solvers.stops import OnCrossing
 from ..start.problem import StartPoint
+from .event_failures import termination_reason
 from .failures import failure_text
 from .outputs import Outputs, Span
 
@@ -82,6 +83,21 @@ class Run:
     notes: tuple[str, ...] = ()
     crossings: tuple[Crossing, ...] = ()
     events: tuple[EventRecord, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+    options: RunOptions | None = None
+    end: float = 0.0
+    """The last time that was reached."""
+    declared: np.ndarray | None = None
+    """Discrete values as they are declared, before the event at the start."""
+
+    @property
+    def start(self) -> float:
+        return self.stretches[0].start
+
+    def tolerance(self, x: np.ndarray) -> np.ndarray:
+        """Of each element of x, compared with its largest value in the run."""
+        assert self.options is not None
+        return self.options.rtol * np.abs(x).max(axis=0, initial=0.0) + np.asarray(self.options.atol)
 
 
 def integrate(
@@ -118,6 +134,8 @@ def integrate(
         message = solution.message
     elif solution.status.failed:
         message = failure_text(program, own, solution, options.rtol, options.atol)
+    elif solution.status is Status.TERMINATED:
+        message = termination_reason(program, own)
     span = _span(program, solution, of_stretches, arguments)
     return Run(
         [span],
@@ -130,6 +148,9 @@ def integrate(
         clock.perf_counter() - began,
         crossings=solution.crossings,
         events=solution.events,
+        stretches=stretches,
+        options=options,
+        end=solution.t_last,
     )
 
 
@@ -163,7 +184,19 @@ def evaluate_only(program: Program, arguments: Arguments, options: RunOptions, p
         check_impulses(program, left, right, none, none, arguments)
     empty = np.zeros((len(options.times), 0))
     spans = [Span(options.times, empty, empty, np.zeros(len(empty)), arguments)]
-    return Run(spans, Status.SUCCESS, Status.SUCCESS.advice, Statistics(), NONE, NONE, {}, 0.0)
+    return Run(
+        spans,
+        Status.SUCCESS,
+        Status.SUCCESS.advice,
+        Statistics(),
+        NONE,
+        NONE,
+        {},
+        0.0,
+        stretches=plan.stretches,
+        options=options,
+        end=options.stop,
+    )
 
 
 def _within(arguments: Arguments, stretch: Stretch) -> Arguments:

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, SimulationError
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
 from ..program.program import Arguments, Program
+from ..program.remembered import remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
@@ -30,7 +32,7 @@ from ..start.problem import StartPoint, StartProblem, slow_start_report
 from ..start.regularity import check_regular
 from ..start.values import StartValues, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
-from .compile_times import watch_compilation
+from .compile_times import SlowCompilation, watch_compilation
 from .event_data import with_event_data
 from .missed_events import missed_event
 from .nominal_values import below_tolerance, nominal_of_x
@@ -70,6 +72,7 @@ class TranslatedModel:
                 symbol.symbol.unit,
                 symbol.symbol.doc,
                 tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
+                symbol.kind is SymbolKind.DISCRETE,
             )
             for symbol in (*self.flat.variables, *self.flat.inputs, *declared_discretes(self.flat))
         }
@@ -84,10 +87,13 @@ class TranslatedModel:
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
         options = asked.checked()
         self._renew()
-        with watch_compilation() as initializing:
+        slow = (
+            SlowCompilation(self.flat.name, self.translation.functions.size) if options.progress else None
+        )
+        with watch_compilation(slow) as initializing:
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
-            arguments = Arguments(self._values.vector(dict(asked.params or {})), signals.data)
+            arguments = Arguments(self._values.vector(dict(asked.params or {}), asked.init), signals.data)
             plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
 
@@ -98,20 +104,22 @@ class TranslatedModel:
 
             if program.events is None:
                 point = find_start(arguments)
+                declared = None
             else:
+                declared = np.asarray(program.events.discretes(arguments.p))
                 arguments = with_event_data(program, arguments, options)
                 point, arguments = start_with_events(program, arguments, options.start, find_start)
                 own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
                 self._check_regular(program, signals, own, options.start, point)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
-        with watch_compilation() as integrating:
+        with watch_compilation(slow) as integrating:
             if program.functions.size or program.events is not None:
                 run = integrate(program, arguments, point, options, plan)
             else:
                 run = evaluate_only(program, arguments, options, plan)
-        with watch_compilation() as checking:
-            run = self._certified(program, run, options)
+        with watch_compilation(slow) as checking:
+            run = replace(self._certified(program, run, options), declared=declared)
 
         def init() -> StartValues:
             return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
@@ -197,16 +205,16 @@ class TranslatedModel:
         """The start of a run; found again if a run before has begun with the same data."""
         own = program if how == "init" else self.translation.plain().program(signals)
         problem = self._start_problem(own, arguments, init, t, report)
-        known, key = program.cache.start_points, problem.digest(how)
-        point = known.get(key)
-        if point is None:
+
+        def find() -> StartPoint:
             point = self._found_start(program, signals, problem, init, how)
             if program.events is None:
                 self._check_regular(program, signals, arguments, t, point)
-            while len(known) >= MOST_STARTS:
-                known.pop(next(iter(known)), None)
-            known[key] = point
-        return point
+            return point
+
+        if not program.is_repeatable:
+            return find()
+        return remembered(program.cache.start_points, problem.digest(how), MOST_STARTS, find)
 
     def _found_start(
         self,

@@ -11,21 +11,19 @@ only elements of x are given, fc(t, x) = 0 is a problem of its own, and xdot fol
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import sys
 import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 
 from ..arrays.index1 import Slot
 from ..program.program import Arguments, Program
+from ..program.remembered import digest_of
 from ..program.row_names import row_name
 from ..solvers.matrix.jacobian import value_and_rate
 from ..solvers.roots.constraints import ConstraintSystem
@@ -118,13 +116,8 @@ class StartProblem:
 
     def digest(self, how: str) -> bytes:
         """A number for all that the start depends on, besides the program."""
-        found = hashlib.blake2b(how.encode())
-        values = ((each.element, each.order, each.value) for each in (self.init, self.guess))
-        for part in (np.float64(self.t), *jax.tree.leaves(self.arguments), *itertools.chain(*values)):
-            array = np.asarray(part)
-            found.update(f"{array.dtype}{array.shape}".encode())
-            found.update(array.tobytes())
-        return found.digest()
+        values = [(each.element, each.order, each.value) for each in (self.init, self.guess)]
+        return how.encode() + digest_of(self.t, self.arguments, values)
 
     def _guess(self) -> np.ndarray:
         """Guesses and `init` values where they stand in x or xdot; zero elsewhere."""

@@ -58,7 +58,10 @@ def start_values(
     chosen: dict[tuple[str, int], np.ndarray] = {
         (name, 0): np.asarray(value, float) for name, value in values.start(p, word).items()
     }
+    discretes = {symbol.name for symbol in flat.declared_discretes}  # `ParameterValues` takes these
     for name, value in (given or {}).items():
+        if name in discretes:
+            continue
         symbol, order = resolve_variable(flat, name)
         chosen[symbol.name, order] = _spread(name, value, symbol)
     element, orders, numbers = [], [], []

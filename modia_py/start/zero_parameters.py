@@ -49,7 +49,7 @@ def zero_parameters(program: Program, nodes: Iterable[int], p: np.ndarray) -> li
     model = program.structure.flat
     names: dict[str, None] = {}
     for flat in _written(program, nodes):
-        for leaf in leaves_of(flat.equation.lhs, flat.equation.rhs):
+        for leaf in flat.equation.leaves:
             if leaf.kind is not SymbolKind.PARAMETER:
                 continue
             symbol = model.resolve(leaf, flat.owner)

@@ -34,6 +34,9 @@ class EventRecord:
         How many passes it took until nothing changed any more.
     places, values : array
         Which discrete values have changed, and to what.
+    triggers : array
+        Which discrete values its first pass has changed: what it was noticed by. They may have changed
+        back since.
     has_rows : bool
         Whether the rows just before and after it are part of the output.
     """
@@ -44,6 +47,7 @@ class EventRecord:
     passes: int
     places: np.ndarray
     values: np.ndarray
+    triggers: np.ndarray
     has_rows: bool
 
 
@@ -62,28 +66,33 @@ class EventHistory:
         if not count:
             return rows
         numbers, discretes = np.asarray(log.numbers)[:count], np.asarray(log.discretes)[:count]
+        first = np.asarray(log.first)[:count]
         t, row = numbers[:, 0], numbers[:, 1].astype(int)
         kept = min(count, max(0, int(self._bytes_left // self._row_bytes)))
         self._bytes_left -= kept * self._row_bytes
         merged, shift = _merged(rows, log, t[:kept], row[:kept])
         for k in range(count):
-            self._record(
-                numbers[k], discretes[k], rows_before + row[k] + shift[min(k, kept)] + (k < kept), k < kept
-            )
+            at = rows_before + row[k] + shift[min(k, kept)] + (k < kept)
+            self._record(numbers[k], first[k], discretes[k], at, k < kept)
         return merged
 
-    def add(self, t: float, discretes: np.ndarray, row: int, passes: int, is_crossing: bool) -> None:
+    def add(
+        self, t: float, first: np.ndarray, discretes: np.ndarray, row: int, passes: int, is_crossing: bool
+    ) -> None:
         """An event outside of the loop, whose rows the caller keeps; so many rows come before the one
         after it."""
-        self._record(np.array([t, 0.0, passes, is_crossing], float), discretes, row, has_rows=True)
+        self._record(np.array([t, 0.0, passes, is_crossing], float), first, discretes, row, has_rows=True)
 
-    def _record(self, numbers: np.ndarray, discretes: np.ndarray, row: int, has_rows: bool) -> None:
+    def _record(
+        self, numbers: np.ndarray, first: np.ndarray, discretes: np.ndarray, row: int, has_rows: bool
+    ) -> None:
         t, _, passes, is_crossing = numbers[:4].tolist()
+        triggers = np.flatnonzero(first != self.now)
         places = np.flatnonzero(discretes != self.now)
         values = discretes[places]
         self.now[places] = values
         self.records.append(
-            EventRecord(t, int(row), is_crossing != 0, int(passes), places, values, has_rows)
+            EventRecord(t, int(row), is_crossing != 0, int(passes), places, values, triggers, has_rows)
         )
 
 

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..loop.output import evaluate
+from ..loop.output import evaluate_within
 from ..loop.start import Origin, start
 from ..method.context import Context
-from ..method.controller import GROW_AT_MOST
+from ..method.controller import IN_JAX
+from ..method.polynomial import rescale
 from ..method.state import State
 from ..status import Status
 from .handle import Handled, handle_event
@@ -58,19 +59,18 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     assert events is not None
     context = base._replace(p=hybrid.p)  # until the end: the time event that is met is no limit
     t = state.number("reached")
-    x, xdot = evaluate(state, t)
+    x, xdot = evaluate_within(state, t)
     is_crossing = state.number("status") == Status.CROSSING
-    found = handle_event(context, t, x, xdot, state.factors)
+    found = handle_event(context, t, x, xdot, state.factors, is_located=is_crossing)
     t_event = jnp.maximum(events.next_time(t, found.p), jnp.nextafter(t, jnp.inf))
-    last_step = state.number("h") / GROW_AT_MOST  # or more: the next one is all that is known of it
     log = note(
         hybrid.log,
-        (t, row, found.passes, is_crossing, last_step),
-        (x, xdot),
+        (t, row, found.passes, is_crossing, state.number("last_step")),
+        (found.x_left, found.xdot_left),
         (found.x, found.xdot),
-        events.discretes(found.p),
+        (found.first, events.discretes(found.p)),
     )
-    rhythm = after_event(hybrid.rhythm, t)
+    rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop)
     after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm)
     # Python tries again from the values before, more carefully.
     lost = found.status == Status.NO_RESTART
@@ -83,10 +83,24 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     stays = (goes_on & (found.status == Status.RUNNING)) | lost
     state = jax.lax.cond(
         stays,
-        lambda: state.with_numbers(status=found.status)._replace(factors=found.factors),
+        lambda: _as_before(after.context(base), found, state),
         lambda: _started(after.context(base), t, found, state),
     )
     return state, after
+
+
+def _as_before(context: Context, found: Handled, state: State) -> State:
+    """The state itself, with a step that meets the next time event."""
+    t, h = state.number("t"), state.number("h")
+    fitted, factor = IN_JAX.fit(1.0, h, t, context.settings.step_limits)
+    table = rescale(state.table, factor, state.number("order"))
+    changed = factor != 1.0
+    state = state.with_numbers(
+        status=found.status,
+        h=fitted,
+        equal_steps=jnp.where(changed, 0, state.number("equal_steps")),
+    )
+    return state._replace(factors=found.factors, table=jnp.where(changed, table, state.table))
 
 
 def _has_broken(context: Context, t: jax.Array, x: jax.Array, xdot: jax.Array, found: Handled) -> jax.Array:

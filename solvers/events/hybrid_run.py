@@ -37,6 +37,8 @@ class Values(NamedTuple):
     p: Any
     status: Status
     passes: int
+    first: np.ndarray
+    """Discrete values after the first pass."""
 
 
 class HybridRun:
@@ -48,7 +50,7 @@ class HybridRun:
         discretes = np.asarray(self.events.discretes(p))
         size = compiled.problem.size
         self.history = EventHistory(discretes, size)
-        fit = LOG_BYTES / (32 * size + 8 * len(discretes) + 32)
+        fit = LOG_BYTES / (32 * size + 16 * len(discretes) + 32)
         self.log = empty_log(int(min(max(fit, FEWEST_LOGGED), MOST_LOGGED)), size, len(discretes))
         self.hybrid = Hybrid(p, np.inf, np.inf, self.log, no_events(t0))
         self.message = ""
@@ -84,7 +86,14 @@ class HybridRun:
         status = Status(int(found.status))
         if status == Status.NO_RESTART:
             return self.handle_carefully(t, x, xdot, occasion)
-        return Values(np.asarray(found.x), np.asarray(found.xdot), found.p, status, int(found.passes))
+        return Values(
+            np.asarray(found.x),
+            np.asarray(found.xdot),
+            found.p,
+            status,
+            int(found.passes),
+            np.asarray(found.first),
+        )
 
     def handle_carefully(self, t: float, x: Any, xdot: Any, occasion: Occasion) -> Values:
         """The same with line searches and homotopies: for equations that are far from linear."""
@@ -93,24 +102,26 @@ class HybridRun:
         x, xdot = np.asarray(x), np.asarray(xdot)
         for number in range(MOST_PASSES):
             x_new, p, effect = self.compiled.one_pass(t, x, xdot, p, number)
+            if number == 0:
+                first = np.asarray(events.discretes(p))
             if effect == Effect.CONDITIONS:
                 continue
             if effect == Effect.NOTHING:
                 p = events.settle(jnp.asarray(t), x, xdot, p)
                 status = Status.TERMINATED if bool(events.ends(p)) else Status.RUNNING
-                return Values(x, xdot, p, status, number + 1)
+                return Values(x, xdot, p, status, number + 1, first)
             p = self.compiled.rows_of_mode(t, x_new, xdot, p)
             found = impulse_start(problem, t, x_new, p, xdot)
             if not found.success:
                 self.message = found.message
-                return Values(x, xdot, p, Status.NO_RESTART, number + 1)
+                return Values(x, xdot, p, Status.NO_RESTART, number + 1, first)
             x, xdot = found.x, found.xdot
-        return Values(x, xdot, p, Status.CHATTERING, MOST_PASSES)
+        return Values(x, xdot, p, Status.CHATTERING, MOST_PASSES, first)
 
     def record(self, t: float, after: Values, rows_before: int, is_crossing: bool = False) -> Rows:
         """Note an event that was handled outside of the loop: the row just after it."""
         discretes = np.asarray(self.events.discretes(after.p))
-        self.history.add(t, discretes, rows_before, after.passes, is_crossing)
+        self.history.add(t, after.first, discretes, rows_before, after.passes, is_crossing)
         return np.array([t]), after.x[None], after.xdot[None], np.zeros(1)
 
 

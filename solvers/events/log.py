@@ -24,6 +24,8 @@ class EventLog(NamedTuple):
     xdot_left: Any
     x: Any
     xdot: Any
+    first: Any
+    """Discrete values after the first pass of the event."""
     discretes: Any
     """After the event."""
 
@@ -43,11 +45,16 @@ def empty_log(capacity: int, size: int, discretes: int) -> EventLog:
         rows,
         rows,
         np.zeros((capacity, discretes)),
+        np.zeros((capacity, discretes)),
     )
 
 
 def note(
-    log: EventLog, numbers: tuple[Any, ...], left: tuple[Any, Any], right: tuple[Any, Any], discretes: Any
+    log: EventLog,
+    numbers: tuple[Any, ...],
+    left: tuple[Any, Any],
+    right: tuple[Any, Any],
+    discretes: tuple[Any, Any],
 ) -> EventLog:
     """The log with one event more."""
     at = log.count
@@ -58,5 +65,6 @@ def note(
         log.xdot_left.at[at].set(left[1]),
         log.x.at[at].set(right[0]),
         log.xdot.at[at].set(right[1]),
-        log.discretes.at[at].set(discretes),
+        log.first.at[at].set(discretes[0]),
+        log.discretes.at[at].set(discretes[1]),
     )

@@ -25,6 +25,8 @@ from ..problem import Problem
 ITERATIONS = 12
 SETTLED = 1e-4
 """Last change of x, in units of the tolerance of a step: convergence is quadratic, and nothing is left."""
+ROUNDED, SLOPE_ROUNDED, STAGNATED = 1.0, 1e-6, 0.25
+"""The same where changes do not become smaller than such a part of the one before: all is rounding."""
 LATER = 1e-3
 """So much later, compared with a cautious first step, slopes are looked at again."""
 SLOPE_SETTLED = 1e-9
@@ -74,6 +76,9 @@ def restart(
         relative = jnp.where(delta == 0.0, 0.0, jnp.abs(delta) / jnp.maximum(jnp.abs(new_slope), first))
         change = jnp.where(of_slope, jnp.max(relative), jnp.max(jnp.abs(delta * weights)))
         settled = change <= jnp.where(of_slope, SLOPE_SETTLED, SETTLED)
+        # Rounding does not let it become smaller.
+        stagnates = (change > STAGNATED * now.change) & (now.count > 0)
+        settled |= stagnates & (change <= jnp.where(of_slope, SLOPE_ROUNDED, ROUNDED))
         goes_on = settled & ~of_slope
         return _Search(
             jnp.where(of_slope, x, x + delta),
@@ -82,13 +87,16 @@ def restart(
             settled & of_slope,
             first,
             jnp.where(goes_on, 0, now.count + 1),
+            change,
             factors,
         )
 
     def is_left(now: _Search) -> jax.Array:
         return ~now.settled & (now.count < ITERATIONS)
 
-    start = _Search(x_left, xdot, no, no, jnp.zeros_like(xdot), jnp.asarray(0), factors)
+    start = _Search(
+        x_left, xdot, no, no, jnp.zeros_like(xdot), jnp.asarray(0), jnp.asarray(jnp.inf), factors
+    )
     found = jax.lax.while_loop(is_left, improve, start)
     finite = jnp.all(jnp.isfinite(found.x)) & jnp.all(jnp.isfinite(found.xdot))
     step = _step(context._replace(p=p), t, found)
@@ -118,6 +126,8 @@ class _Search(NamedTuple):
     first: jax.Array
     """The first change of xdot."""
     count: jax.Array
+    change: jax.Array
+    """The last change, in the units in which it is judged."""
     factors: Factors
 
 

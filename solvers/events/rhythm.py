@@ -20,8 +20,8 @@ distances."""
 SHRINKS = 16
 """So many events in a row have found them to take less time than those before."""
 SHORTER = 0.9995
-ONE_TIME = 1e-13
-"""Events that are nearer than this, compared with the time, are at almost one time."""
+ONE_TIME = 1e-9
+"""Events that are nearer than this, compared with the time that is left, are at almost one time."""
 CROWD = 100
 ACCUMULATED = 1e-4
 """Time of the last events, compared with the time since they began to come faster."""
@@ -48,12 +48,12 @@ def no_events(t: float) -> Rhythm:
     )
 
 
-def after_event(rhythm: Rhythm, t: jax.Array) -> Rhythm:
-    """With one event more."""
+def after_event(rhythm: Rhythm, t: jax.Array, t_stop: jax.Array) -> Rhythm:
+    """With one event more, in a run until t_stop."""
     times = jnp.concatenate([t[None], rhythm.times[:-1]])
     faster = _last(times) < SHORTER * (times[EVENTS] - times[-1])
     count = jnp.where(faster, rhythm.count + 1, 0).astype(rhythm.count.dtype)
-    close = times[0] - times[1] <= ONE_TIME * jnp.maximum(jnp.abs(t), jnp.abs(rhythm.since))
+    close = times[0] - times[1] <= ONE_TIME * (t_stop - t)
     crowd = jnp.where(close, rhythm.crowd + 1, 0).astype(rhythm.crowd.dtype)
     return Rhythm(times, count, jnp.where(faster, rhythm.since, t), crowd)
 

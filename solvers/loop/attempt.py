@@ -31,8 +31,10 @@ def prepare(context: Context, state: State) -> tuple[State, Any]:
     return state, ()
 
 
-def attempt(context: Context, state: State, vectors: Any) -> tuple[State, Any]:
-    """One attempt at a step of size h from t."""
+def attempt(
+    context: Context, state: State, vectors: Any, pause: jax.Array | None = None
+) -> tuple[State, Any]:
+    """One attempt at a step of size h from t. (`pause` says when native code has to stop: this does.)"""
     now, limits = state.control, context.settings.step_limits
     t_new = jnp.where(now.h >= limits.t_end - now.t, limits.t_end, now.t + now.h)
     c = now.h / jnp.asarray(context.formula.leading)[now.order]
@@ -62,6 +64,7 @@ def attempt(context: Context, state: State, vectors: Any) -> tuple[State, Any]:
         **following._asdict(),
         matrix_c=matrix.c,
         accepted=accepted,
+        last_step=jnp.where(accepted, following.t - now.t, state.number("last_step")),
         restart=decision.restart,
         **rounding_numbers(matrix.rounding),
         **counts,

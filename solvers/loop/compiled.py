@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..compile_options import LONG, fast_jit
+from ..compile_options import LONG, fast_jit, quick_jit
 from ..events.handle import Handled, handle_event
 from ..events.hybrid import Hybrid
 from ..events.restart import rows_of_mode
@@ -157,7 +157,8 @@ def compile_problem(
     is_native, note = _choose_loop(loop)
     pattern = pattern_of(problem, p)
     jit = partial(fast_jit, size=problem.size)
-    matrix = jit(partial(matrix_values, problem, pattern.directions))
+    once = partial(quick_jit, size=0)  # a few calls for each start, however long the vectors are
+    matrix = once(partial(matrix_values, problem, pattern.directions))
     gather = gather_tables(pattern)
     seen = None
     if linear_solver == "auto" and may_be_symmetric(pattern):
@@ -178,12 +179,12 @@ def compile_problem(
         tables=tables,
         loop=note,
         run=jit(partial(_run, method, is_native)),
-        event=jit(partial(_event, method)),
-        one_pass=jit(_of_events(problem, "one_pass")),
-        rows_of_mode=jit(partial(rows_of_mode, problem)),
-        next_time=jit(_of_events(problem, "next_time")),
-        start=jit(partial(_start, method)),
-        first_matrix=jit(partial(_first_matrix, method)),
+        event=once(partial(_event, method)),
+        one_pass=once(_of_events(problem, "one_pass")),
+        rows_of_mode=once(partial(rows_of_mode, problem)),
+        next_time=once(_of_events(problem, "next_time")),
+        start=once(partial(_start, method)),
+        first_matrix=once(partial(_first_matrix, method)),
         matrix=matrix,
         evaluate=jit(evaluate),
         placeholder=placeholder,

@@ -21,7 +21,7 @@ from ..lanes import each
 from ..method.state import State
 from ..problem import Problem
 from ..status import Status
-from .output import evaluate
+from .output import evaluate_within, with_slope_shift
 
 PLACES = 4
 """Functions are looked at after each so many-th part of a step."""
@@ -71,9 +71,10 @@ def watch(problem: Problem, p: Any, old: State, state: State) -> State:
 
 def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State:
     before, now = old.number("t"), state.number("t")
+    state = with_slope_shift(old, state)
 
     def values_then(t: jax.Array) -> jax.Array:
-        return crossing_values(problem, t, *evaluate(state, t), p)
+        return crossing_values(problem, t, *evaluate_within(state, t), p)
 
     def time_of(part: Any) -> jax.Array:
         return jnp.where(part == 1.0, now, before + part * (now - before))
@@ -147,7 +148,7 @@ def _between_places(
     times = jnp.where(parts >= 1.0, now, before + parts * (now - before))
 
     def sides_then(t: jax.Array) -> jax.Array:
-        return sides_at(problem, t, *evaluate(state, t), p)
+        return sides_at(problem, t, *evaluate_within(state, t), p)
 
     later = each(sides_then, times[1:], problem.one_by_one)
     all_sides = jnp.concatenate([sides[:1], later])
@@ -166,7 +167,7 @@ def _stop_at_first(problem: Problem, p: Any, bracket: _Bracket, state: State) ->
     resolution = RESOLUTION * jnp.finfo(low.dtype).eps * jnp.maximum(jnp.abs(low), jnp.abs(high))
 
     def values_at(t: jax.Array) -> jax.Array:
-        return crossing_values(problem, t, *evaluate(state, t), p)
+        return crossing_values(problem, t, *evaluate_within(state, t), p)
 
     def narrow(now: tuple[Any, ...]) -> tuple[Any, ...]:
         low, high, z_low, z_high, last, width, count = now

@@ -67,11 +67,12 @@ def run_chunk(
     def attempt(carry: Carry) -> Carry:
         old, vectors, buffer, hybrid = carry
         now = _now(context, hybrid)
-        state, vectors = loop.attempt(now, old, vectors)
+        wanted = jnp.where(always, -jnp.inf, buffer.times[buffer.rows])
+        pause = jnp.stack([wanted, limit.astype(float)])
+        state, vectors = loop.attempt(now, old, vectors, pause)
         state = watch(now.problem, now.p, old, state)
         moved = state.number("reached") > old.number("reached")
-        distance = state.number("t") - old.number("t")
-        state, buffer = write_output(state, buffer, always, moved, distance)
+        state, buffer = write_output(state, buffer, always, moved, state.number("last_step"))
         return state, vectors, buffer, hybrid
 
     def body(carry: Carry) -> Carry:

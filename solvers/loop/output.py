@@ -81,3 +81,26 @@ def evaluate(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
     x, xdot = interpolate(state.table, state.number("order"), state.number("h"), t - now)
     at_step = t == now
     return jnp.where(at_step, state.x, x), jnp.where(at_step, state.xdot, xdot)
+
+
+def with_slope_shift(old: State, state: State) -> State:
+    """After a step from old to state, for `evaluate_within`.
+
+    At order one the slope of the polynomial is one number for the whole step; a force that is looked at
+    would jump where the step begins.
+    """
+    before, now = old.number("t"), state.number("t")
+    order, h = state.number("order"), state.number("h")
+    at_start = old.xdot - interpolate(state.table, order, h, before - now)[1]
+    at_end = state.xdot - interpolate(state.table, order, h, jnp.zeros(()))[1]
+    return state._replace(slope_shift=jnp.stack([at_end, (at_end - at_start) / (now - before)]))
+
+
+def evaluate_within(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """x and xdot within the last step, with the right slopes at both of its ends."""
+    x, xdot = evaluate(state, t)
+    now = state.number("t")
+    if not state.slope_shift.shape[0]:
+        return x, xdot
+    at_end, change = state.slope_shift
+    return x, jnp.where(t == now, xdot, xdot + at_end + change * (t - now))

@@ -82,12 +82,15 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
     try:
         if problem.pattern is not None:
             given = (np.asarray(index, np.int64) for index in problem.pattern)
-            rows, columns = np.divmod(np.unique(np.ravel_multi_index(tuple(given), (n, n))), n)
+            places = np.sort(np.ravel_multi_index(tuple(given), (n, n)))
+            # Each once. np.unique would look numbers up in a table, which takes several times as long.
+            rows, columns = np.divmod(places[np.flatnonzero(np.diff(places, prepend=-1))], n)
         else:
             import asdex  # takes long to import, and is not needed where a pattern is given
 
             found = asdex.jacobian_sparsity(of_both, vector, time, vector, vector, *example)
-            rows, columns = np.asarray(found.rows), np.asarray(found.cols)
+            order = np.lexsort((np.asarray(found.cols), np.asarray(found.rows)))
+            rows, columns = np.asarray(found.rows)[order], np.asarray(found.cols)[order]
     except Exception as error:  # asdex does not know every primitive; a dense pattern is always right
         if n > LARGEST_DENSE:
             raise ValueError(
@@ -96,8 +99,7 @@ def find_pattern(problem: Problem, p: Any) -> Pattern:
             ) from error
         note = f"dense, because the pattern could not be traced: {type(error).__name__}"
         rows, columns = (index.ravel() for index in np.indices((n, n)))
-    order = np.lexsort((columns, rows))
-    rows, columns = rows[order].astype(np.int32), columns[order].astype(np.int32)
+    rows, columns = rows.astype(np.int32), columns.astype(np.int32)
     return Pattern(n, rows, columns, colours_of(rows, columns, n), note)
 
 

@@ -157,6 +157,7 @@ class Controller(NamedTuple):
     decide: Callable[..., Decision]
     work: Callable[..., Work]
     on_the_grid_of_time: Callable[..., Any]
+    fit: Callable[..., Any]
 
 
 def make_controller(xp: Any, where: Callable[..., Any], compiled: Callable[[Any], Any]) -> Controller:
@@ -351,7 +352,7 @@ def make_controller(xp: Any, where: Callable[..., Any], compiled: Callable[[Any]
         )
 
     return Controller(
-        matrix_is_needed, judge_iteration, is_accepted, may_change, decide, work, on_the_grid_of_time
+        matrix_is_needed, judge_iteration, is_accepted, may_change, decide, work, on_the_grid_of_time, fit
     )
 
 

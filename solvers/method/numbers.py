@@ -32,6 +32,9 @@ ATTEMPT = (
 )  # fmt: skip
 """About the attempt that native code is working on; nothing else looks at them."""
 
+LAST_STEP = ("last_step",)
+"""Size of the step that was accepted last."""
+
 START = ("violation",)
 """By how many tolerances x was off the constraints where the run started."""
 
@@ -44,6 +47,7 @@ NUMBERS = (
     *(name for name in Control._fields if name not in NEW_MATRIX),
     *NEW_MATRIX,
     *ATTEMPT,
+    *LAST_STEP,
     *START,
     *COUNTS,
 )

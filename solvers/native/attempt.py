@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..linear.dense import DenseSolver
 from ..matrix.jacobian import fd_rows
 from ..method.context import Context
 from ..method.controller import UNKNOWN_RATE
@@ -23,10 +24,14 @@ from ..method.projection import onto_constraints
 from ..method.rounding import Rounding
 from ..method.state import State, rounding_numbers
 from ..method.table import in_place_if, start_again
+from ..problem import Planned
 from ..xla.call import call
 from ..xla.register import Handlers
 from ..xla.register import why_not as xla_why_not
-from .calls import FINISH, ITERATE, PREDICT, WEIGH
+from .calls import FINISH, ITERATE, PREDICT, STEP, WEIGH
+
+MOST_UNKNOWNS = 100
+"""For which native code solves dense systems itself: with more, LAPACK is faster."""
 
 
 def why_not() -> str:
@@ -65,13 +70,42 @@ def prepare(context: Context, state: State) -> tuple[State, AttemptVectors]:
     )
 
 
-def attempt(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
-    """One attempt at a step."""
+def attempt(
+    context: Context, state: State, vectors: AttemptVectors, pause: jax.Array
+) -> tuple[State, AttemptVectors]:
+    """One attempt at a step; where native code evaluates the residual, many: up to the time of `pause`, to
+    its number of attempts, or until a new matrix is needed."""
     state = _renew_matrix(context, state, vectors)
+    if context.problem.planned is not None and _is_small_and_dense(context):
+        state, vectors = _planned_step(context, context.problem.planned, state, vectors, pause)
+        return _start_again(context, state, vectors)
     state, vectors = _weigh(context, state, vectors)
     state, vectors = _correct(context, state, vectors)
     state, vectors = _finish(context, state, vectors)
     return _start_again(context, state, vectors)
+
+
+def _is_small_and_dense(context: Context) -> bool:
+    return isinstance(context.method.solver, DenseSolver) and context.problem.size <= MOST_UNKNOWNS
+
+
+def _planned_step(
+    context: Context, planned: Planned, state: State, vectors: AttemptVectors, pause: jax.Array
+) -> tuple[State, AttemptVectors]:
+    """What `_weigh`, `_correct` and `_finish` do, for one attempt or many, in one call."""
+    settings, factors = context.settings, state.factors
+    if context.problem.crossings is not None:  # every step is looked at
+        pause = jnp.full(2, -jnp.inf)
+    found = call(
+        STEP, **planned.arguments(state.number("t_new"), context.p), pause=pause,
+        is_fd=jnp.asarray(context.problem.row_flags, float), lu=factors.lu, scale=factors.scale,
+        rows=factors.rows, limits=settings.limits, atol=settings.atol, tightness=settings.tightness,
+        slope_places=context.tables.slope_places, slope_atol=settings.slope_atol,
+        of_constraints=state.of_constraints, of_slopes=state.of_slopes, table=state.table,
+        xdot=state.xdot, numbers=state.numbers, **vectors._asdict(),
+    )  # fmt: skip
+    of_state = {name: found.pop(name) for name in ("table", "xdot", "numbers")}
+    return state._replace(**of_state), vectors._replace(**found)
 
 
 def _renew_matrix(context: Context, state: State, vectors: AttemptVectors) -> State:

@@ -37,3 +37,29 @@ FINISH = Call(
     given=("d", "limits", "atol", "tightness"),
     changed=("table", "weights", "x", "slope", "xdot", "numbers"),
 )
+STEP = Call(
+    "modia_py_planned_step",
+    given=(
+        "program",
+        "constants",
+        "held",
+        "parameters",
+        "inputs",
+        "pause",
+        "is_fd",
+        "lu",
+        "scale",
+        "rows",
+        "limits",
+        "atol",
+        "tightness",
+        "slope_places",
+        "slope_atol",
+        "of_constraints",
+        "of_slopes",
+    ),
+    changed=("d", "x", "slope", "weights", "table", "xdot", "numbers"),
+)
+"""Steps, all but their matrix, for a residual that native code evaluates (`Problem.planned`). Whoever
+provides that provides this function, too. `held` are the times between which equations are evaluated,
+`pause` the time and the number of attempts at which to return."""

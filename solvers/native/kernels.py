@@ -325,6 +325,8 @@ def _decided(errors: tuple[float, float, float], s: Any, limits: Any) -> Any:
     )  # fmt: skip
     decision = _decide(now, outcome, step_limits, limits[LIMIT_AT.keeps_pivots] != 0.0)
     _count(s, _work(outcome, decision.accepted), order, decision.accepted)
+    if decision.accepted:
+        s[AT.last_step] = decision.next.t - s[AT.t]
     _put(s, decision.next)
     s[AT.accepted], s[AT.restart] = decision.accepted, decision.restart
     _prepare(s, limits)

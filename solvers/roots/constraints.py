@@ -41,7 +41,7 @@ class ConstraintSystem:
         """[fd; fc] at xdot = 0, on which fc does not depend."""
         key, residuals = kinds(self.p), self.problem.cache.residuals
         if key not in residuals:
-            residuals[key] = quick_jit(self.problem.residual, self.n)
+            residuals[key] = quick_jit(self.problem.residual, 0)
         return np.asarray(residuals[key](self.t, x, np.zeros(self.n), self.p))
 
     def value(self, x: np.ndarray) -> np.ndarray:

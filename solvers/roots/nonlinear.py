@@ -83,8 +83,9 @@ class SparseSystem:
 
             return products_by_colour(product, colours, directions, DIRECTIONS_AT_ONCE)
 
-        self._value = quick_jit(flat, self.n)
-        self._compressed = partial(quick_jit(compressed, self.n), colours)
+        # For a start, a few calls: however long the vectors are, compiling takes longer.
+        self._value = quick_jit(flat, 0)
+        self._compressed = partial(quick_jit(compressed, 0), colours)
         self.leaves = leaves
 
     def with_arguments(self, arguments: tuple[Any, ...]) -> SparseSystem:

@@ -121,9 +121,34 @@ class _Polisher:
         self.problem, self.pattern, self.gather = problem, pattern, gather_tables(pattern)
         self.form = ManySystems(pattern, choose_solver(linear_solver, pattern).solver)
         self.nearest = _Nearest(problem, pattern, self.form.is_dense)
-        self.values = quick_jit(self._values, problem.size)
-        self.residuals = quick_jit(self._residuals, problem.size)
+        self._compiled_values = quick_jit(self._values, problem.size)
+        self._compiled_residuals = quick_jit(self._residuals, problem.size)
         self.flags = quick_jit(self._flags, problem.size)
+        planned = problem.planned
+        self.native = planned if planned is not None and planned.at_many and self.form.is_dense else None
+
+    def values(self, rows: Rows, c: np.ndarray, p: Any) -> np.ndarray:
+        """The entries of M(c) at each row."""
+        if self.native is not None:
+            z = np.arange(self.pattern.directions)[:, None] == self.pattern.colours
+            products = self.native.products(*rows[:3], p, c, z.astype(float))
+            products = np.where(self.problem.row_flags, products, products / c[:, None, None])
+            if np.isfinite(products).all():  # else a point aside is looked for
+                return products.reshape(len(c), -1)[:, np.asarray(self.gather.positions)]
+        return np.asarray(self._compiled_values(self.gather, rows, c, p))
+
+    def residuals(self, rows: Rows, p: Any) -> np.ndarray:
+        if self.native is not None:
+            return self.native.values(*rows[:3], p)
+        return np.asarray(self._compiled_residuals(rows, p)[0])
+
+    def rates(self, rows: Rows, p: Any) -> np.ndarray:
+        """[fd; d/dt fc] at each row."""
+        if self.native is not None:
+            value, rate = self.native.values(*rows[:3], p), self.native.rates(*rows[:3], p)
+        else:
+            value, rate = map(np.asarray, self._compiled_residuals(rows, p))
+        return np.where(self.is_fd(rows, p), value, rate)
 
     def _each(self, function: Any, rows: Any) -> Any:
         """The function of each row: at once where vectors are short."""
@@ -293,13 +318,13 @@ def _mend(
     polisher: _Polisher, rows: Rows, p: Any, limits: Tolerances
 ) -> tuple[Rows, np.ndarray, np.ndarray]:
     """First x, then xdot; which rows have settled, and the signs of their matrices."""
-    is_fd, count = polisher.is_fd(rows, p), len(rows.t)
+    count = len(rows.t)
     constraints = ~polisher.problem.row_flags
     tolerance, zero = limits.of(rows.x), np.full(count, C_ZERO)
-    values = np.asarray(polisher.values(polisher.gather, rows, zero, p))
+    values = polisher.values(rows, zero, p)
     x, settled = rows.x, np.zeros(count, bool)
     for _ in range(ITERATIONS):
-        off = np.where(constraints, np.asarray(polisher.residuals(rows._replace(x=x), p)[0]), 0.0)
+        off = np.where(constraints, polisher.residuals(rows._replace(x=x), p), 0.0)
         left = polisher.relative(values, off, x)
         if np.all(left <= EXACT):
             break
@@ -309,11 +334,10 @@ def _mend(
     settled = (settled | (left <= EXACT)) & (np.abs((x - rows.x) / tolerance).max(axis=1) <= LARGEST_SHIFT)
     rows = rows._replace(x=np.where(settled[:, None], x, rows.x))
 
-    values = np.asarray(polisher.values(polisher.gather, rows, zero, p))
+    values = polisher.values(rows, zero, p)
     xdot, sizes = rows.xdot, [np.zeros(count)]
     for _ in range(ITERATIONS):
-        value, rate = (np.asarray(part) for part in polisher.residuals(rows._replace(xdot=xdot), p))
-        off = np.where(is_fd, value, rate)
+        off = polisher.rates(rows._replace(xdot=xdot), p)
         left = polisher.relative(values, off, xdot)
         if np.all((left <= EXACT) | ~settled):
             break
@@ -342,8 +366,8 @@ def _defect(
     if not suspect.any():
         return none, none.astype(int)
     c = np.maximum(PART_OF_STEP * step, C_ZERO)
-    values = np.asarray(polisher.values(polisher.gather, rows, c, p))
-    off = np.asarray(polisher.residuals(rows._replace(xdot=slope), p)[0])
+    values = polisher.values(rows, c, p)
+    off = polisher.residuals(rows._replace(xdot=slope), p)
     right = np.where(polisher.is_fd(rows, p), -c[:, None] * off, 0.0)
     found = np.abs(polisher.form.solve(values, right) * weights)
     return np.where(suspect, found.max(axis=1), 0.0), np.argmax(found, axis=1)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import jax
+
+PATIENCE = 2.0
+"""Seconds after which a user is told that native code is compiled."""
 
 Handlers = Mapping[str, Any]
 """Functions compiled by numba, by the name under which XLA knows them."""
@@ -45,7 +51,8 @@ def _probe() -> Handlers:
 
 def _register(load: Callable[[], Handlers]) -> str:
     try:
-        handlers = load()
+        with _sentence():
+            handlers = load()
     except ImportError as error:
         return f"numba is not there ({error})"
     except RuntimeError as error:  # no place for what numba compiles
@@ -56,6 +63,25 @@ def _register(load: Callable[[], Handlers]) -> str:
     except RuntimeError as error:
         return f"XLA has another interface for foreign functions ({error})"
     return ""
+
+
+@contextmanager
+def _sentence() -> Iterator[None]:
+    """Where native code is found, that is a matter of a moment; where it is not, a user waits for numba."""
+    text = "modia_py is compiling its native code: this is done once for an installation."
+    timer = threading.Timer(PATIENCE, lambda: _tell(text))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@cache
+def _tell(text: str) -> None:
+    """Once in a process."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def _capsule(address: int) -> Any:

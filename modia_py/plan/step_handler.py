@@ -1,0 +1,130 @@
+"""Steps of the integrator by native code: the corrector with a plan as its residual, and what follows.
+
+Between two evaluations of a small plan XLA takes longer than the evaluation; here nothing of it is between
+them. The passes are those of `solvers.native.kernels`, the linear systems dense and small.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray, cfunc, njit
+
+from ..solvers import status
+from ..solvers.method import coefficients, controller, rounding
+from ..solvers.method import numbers as numbers_of_state
+from ..solvers.method.numbers import AT
+from ..solvers.native import calls, kernels
+from ..solvers.native.kernels import finish, iterate, weigh
+from ..solvers.xla import calls as xla_calls
+from ..solvers.xla import structures
+from ..solvers.xla.calls import (
+    HANDLER,
+    argument,
+    argument_address,
+    argument_matrix,
+    argument_words,
+    asked_for_version,
+    pointer,
+    result,
+    result_matrix,
+)
+from ..solvers.xla.structures import FRAME_WORDS
+from . import kernels as plan_kernels
+from . import native, operations
+from .native import parts, room, run
+
+_GIVEN, _CHANGED = calls.STEP.arguments, calls.STEP.results
+_RUNNING = float(status.Status.RUNNING)
+
+
+@njit(error_model="numpy")
+def _solve(lu: Any, scale: Any, rows: Any, b: Any, x: Any) -> None:
+    """As `solvers.linear.dense`: rows are scaled, then put in the order in which they were eliminated."""
+    n = len(x)
+    for i in range(n):
+        row = np.int64(rows[i])
+        total = scale[row] * b[row]
+        for j in range(i):
+            total -= lu[i, j] * x[j]
+        x[i] = total
+    for i in range(n - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, n):
+            total -= lu[i, j] * x[j]
+        x[i] = total / lu[i, i]
+
+
+@njit
+def _put(w: Any, place: int, vector: Any) -> int:
+    for k in range(len(vector)):
+        w[place + k] = vector[k]
+    return place + len(vector)
+
+
+@njit
+def _step(frame: Any) -> None:
+    given, changed = _GIVEN, _CHANGED
+    limits, atol, tightness = (
+        argument(frame, given.limits), argument(frame, given.atol), argument(frame, given.tightness)
+    )  # fmt: skip
+    of_constraints, of_slopes = argument(frame, given.of_constraints), argument(frame, given.of_slopes)
+    places, slope_atol = argument_words(frame, given.slope_places), argument(frame, given.slope_atol)
+    d, x, slope = result(frame, changed.d), result(frame, changed.x), result(frame, changed.slope)
+    weights, xdot, s = (
+        result(frame, changed.weights), result(frame, changed.xdot), result(frame, changed.numbers)
+    )  # fmt: skip
+    table = result_matrix(frame, changed.table)
+    n = len(x)
+    lu, scale = argument_matrix(frame, given.lu), argument(frame, given.scale)
+    rows = carray(pointer(argument_address(frame, given.rows)), n, np.int32)
+    is_fd, program = argument(frame, given.is_fd), argument_words(frame, given.program)
+    held, pause = argument(frame, given.held), argument(frame, given.pause)
+    inputs = argument(frame, given.inputs)
+    outputs, w = parts(program)[0], room(program, argument(frame, given.constants), 1)
+    _put(w, _put(w, 1 + 2 * n, argument(frame, given.parameters)), inputs)
+    right, delta = np.empty(n), np.empty(n)
+    while True:
+        if s[AT.rounding_matters] != 0.0:
+            weigh(table, atol, tightness, of_constraints, of_slopes, limits, weights, s)
+        w[0] = min(max(s[AT.t_new], held[0]), held[1])
+        while s[AT.iterating] != 0.0:
+            _put(w, _put(w, 1, x), slope)
+            run(program, w, 1)
+            for k in range(n):
+                off = w[outputs[k]]
+                right[k] = -s[AT.c] * off if is_fd[k] != 0.0 else -off
+            _solve(lu, scale, rows, right, delta)
+            iterate(
+                delta, limits, weights, tightness, places, slope_atol, of_constraints, of_slopes, d, x,
+                slope, s,
+            )  # fmt: skip
+        finish(d, limits, atol, tightness, table, weights, x, slope, xdot, s)
+        if s[AT.needed] != 0.0 or s[AT.restart] != 0.0 or s[AT.status] != _RUNNING:
+            return
+        # Inputs are known at one time only.
+        if len(inputs) or s[AT.reached] >= pause[0] or s[AT.attempts] >= pause[1]:
+            return
+
+
+def _handlers(fingerprint: int) -> dict[str, Any]:
+    """What XLA calls. The fingerprint of the other files is part of each function for numba's cache."""
+
+    @cfunc(HANDLER, cache=True)
+    def step_handler(frame_pointer: Any) -> int:
+        frame = carray(frame_pointer, FRAME_WORDS)
+        if not asked_for_version(frame) and fingerprint != 0:
+            _step(frame)
+        return 0
+
+    return {calls.STEP.target: step_handler}
+
+
+_OTHERS = (
+    xla_calls, structures, calls, kernels, numbers_of_state, controller, coefficients, rounding, status,
+    plan_kernels, native, operations,
+)  # fmt: skip
+"""Whose functions or constants become part of what is compiled."""
+
+HANDLERS = _handlers(xla_calls.source_of(__file__, *(str(module.__file__) for module in _OTHERS)))
