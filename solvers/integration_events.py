@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .events.contract import Occasion
-from .events.hybrid_run import HybridRun, Values, has_changed
+from .event_contract import Occasion
+from .hybrid_run import HybridRun, Values, has_changed
 from .loop.start import origin
 from .status import Status
 from .stops import RESTART_FACTOR
