@@ -30,6 +30,8 @@ from .signals import NO_LIMIT, Signals
 PART_OF_TOLERANCE = 1e-3
 """A relation that is wrong by less than this part of the tolerance of what it compares, is wrong by
 rounding."""
+NEAR = 100.0
+"""Tolerances from zero, within which a relation that was taken back may be noticed again at once."""
 PATIENT_PASSES = 8
 """Passes of an event after which a relation that is wrong by less than the tolerance is left as it is."""
 
@@ -167,7 +169,7 @@ def make_events(
         slack = jnp.where(wrong >= 0.0, 2.0 * wrong + PART_OF_TOLERANCE * tolerance, 0.0)
         # What was taken back all the same is not to be noticed again at once.
         noticed = a.events.noticed
-        taken_back = (noticed != 0) & ((noticed > 0) != side)
+        taken_back = (noticed != 0) & ((noticed > 0) != side) & (jnp.abs(z) <= NEAR * tolerance)
         slack = jnp.where(taken_back, jnp.maximum(slack, 2.0 * jnp.abs(z) + tolerance), slack)
         data = a.events._replace(slack=slack, noticed=jnp.zeros_like(noticed))
         return a._replace(p=ef.with_discrete(a.p, d, d), events=data)
