@@ -27,6 +27,8 @@ from .instants import Instants
 from .reinits import make_reinits
 from .signals import NO_LIMIT, Signals
 
+NEAR = 10.0
+"""In tolerances: a relation that was noticed and taken back is held back only so near to its zero."""
 PART_OF_TOLERANCE = 1e-3
 """A relation that is wrong by less than this part of the tolerance of what it compares, is wrong by
 rounding."""
@@ -167,7 +169,9 @@ def make_events(
         slack = jnp.where(wrong >= 0.0, 2.0 * wrong + PART_OF_TOLERANCE * tolerance, 0.0)
         # What was taken back all the same is not to be noticed again at once.
         noticed = a.events.noticed
-        taken_back = (noticed != 0) & ((noticed > 0) != side)
+        # One that is far from zero was moved there, by a reinit: it is watched as any other.
+        is_near = jnp.abs(z) <= NEAR * tolerance
+        taken_back = (noticed != 0) & ((noticed > 0) != side) & is_near
         slack = jnp.where(taken_back, jnp.maximum(slack, 2.0 * jnp.abs(z) + tolerance), slack)
         data = a.events._replace(slack=slack, noticed=jnp.zeros_like(noticed))
         return a._replace(p=ef.with_discrete(a.p, d, d), events=data)
