@@ -1,4 +1,4 @@
-"""Switched systems solved on their own: closed forms, exact or tight integration between switching times."""
+"""Switched systems solved on their own: closed forms, exact and tight integration between events."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def full_wave_rectifier(stop, times, *, V=10.0, f=50.0, Rs=1.0, C=1e-3, R=50.0, 
 
 
 def stick_slip(times, *, m=1.0, c=100.0, vb=0.2, kinetic=3.0, static=4.5):
-    """Position of the mass, at first stuck at zero: it slips at static/c, sticks again mirrored at kinetic/c."""
+    """Position of the mass, at first stuck: it slips at static/c and sticks again mirrored at kinetic/c."""
     w, amplitude, middle = np.sqrt(c / m), (static - kinetic) / c, kinetic / c
     slipping = (2 * np.pi - 2 * np.arctan(amplitude * w / vb)) / w
     sticking = 2 * amplitude / vb
