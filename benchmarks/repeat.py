@@ -2,9 +2,10 @@
 
     python benchmarks/repeat.py [case ...]      all cases, or some: see CASES
 
-Times are processor milliseconds, the least of many runs of a model that was translated, compiled and run
-before with the same data. `besides` is all but the integration: start, stops, output between steps,
-certificate. `changed` is a run with one parameter changed each time.
+Milliseconds, the least of many runs of a model that was translated, compiled and run before with the same
+data: of the processor, of a clock on the wall, and by this clock of the integration and of all besides
+(start, stops, output between steps, certificate). `changed` is a run with one parameter changed each time,
+in processor time.
 """
 
 from __future__ import annotations
@@ -38,29 +39,28 @@ def model_of(case: str) -> tuple[Any, float, str]:
     return (*first_model_of(case), "")
 
 
-def least(call: Any) -> tuple[float, float, Any]:
-    """Processor milliseconds of a run, those of its integration, and the run."""
-    best, integration, found = 1e9, 1e9, call(0)
-    end = time.process_time() + SECONDS
-    number = 1
+def least(call: Any) -> tuple[list[float], Any]:
+    """Milliseconds of a run, each the least of many: processor, wall, integration, besides; and the run."""
+    call(0)
+    rows, end = [], time.process_time() + SECONDS
     while time.process_time() < end:
-        began = time.process_time()
-        found = call(number)
-        best = min(best, time.process_time() - began)
-        integration = min(integration, found.stats.seconds["integrate"])
-        number += 1
-    return 1e3 * best, 1e3 * integration, found
+        processor, wall = time.process_time(), time.perf_counter()
+        found = call(len(rows))
+        processor, wall = time.process_time() - processor, time.perf_counter() - wall
+        integration = found.stats.seconds["integrate"]
+        rows.append((processor, wall, integration, wall - integration))
+    return [1e3 * min(column) for column in zip(*rows, strict=True)], found
 
 
 def main() -> None:
     import modia_py
 
-    titles = "case", "x", "run", "integration", "besides", "changed", "steps", "a step"
-    print("{:12} {:>6} {:>9} {:>12} {:>9} {:>9} {:>7} {:>8}".format(*titles))
+    titles = "case", "x", "processor", "wall", "integration", "besides", "changed", "steps", "a step"
+    print("{:12} {:>6} {:>9} {:>9} {:>12} {:>9} {:>9} {:>7} {:>8}".format(*titles))
     for case in sys.argv[1:] or CASES:
         model, stop, parameter = model_of(case)
         sim = modia_py.translate(model)
-        run, integration, found = least(lambda _, sim=sim, stop=stop: sim.simulate(stop))
+        times, found = least(lambda _, sim=sim, stop=stop: sim.simulate(stop))
         changed = float("nan")
         if parameter:
             value = float(found[parameter])
@@ -70,11 +70,12 @@ def main() -> None:
             ) -> Any:
                 return sim.simulate(stop, params={given[0]: given[1] * (1 + 1e-3 * (number % 7))})
 
-            changed = least(other)[0]
+            changed = least(other)[0][0]
         steps = found.stats.steps
         print(
-            f"{case:12} {sim.translation.functions.size:6d} {run:6.2f} ms {integration:9.2f} ms "
-            f"{run - integration:6.2f} ms {changed:6.2f} ms {steps:7d} {1e3 * integration / steps:5.1f} us",
+            "{:12} {:6d} {:9.2f} {:9.2f} {:12.2f} {:9.2f} {:9.2f} {:7d} {:5.1f} us".format(
+                case, sim.translation.functions.size, *times, changed, steps, 1e3 * times[2] / steps
+            ),
             flush=True,
         )
 

@@ -18,12 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .arguments import RunArguments
-from .events.contract import Occasion
-from .events.hybrid import Hybrid
-from .events.hybrid_run import HybridRun, Values, has_changed
+from .event_contract import Occasion
+from .hybrid_run import HybridRun
+from .integration_events import EventsOutsideTheLoop
 from .interrupts import Interrupts
 from .linear.contract import SingularMatrix
 from .loop.compiled import CompiledProblem
+from .loop.hybrid import Hybrid
 from .loop.output import Buffer
 from .loop.start import Origin, origin
 from .loop.workspaces import Workspace
@@ -35,7 +36,7 @@ from .output_rows import OutputRows
 from .roots.initialize import consistent_xdot
 from .solution import Crossing, Solution, Statistics, rounding_warning
 from .status import Status
-from .stops import RESTART_FACTOR, Restart
+from .stops import Restart
 
 CHUNK_BYTES = 2e6
 CHUNK_ROWS, FEWEST_ROWS = 1024, 4
@@ -49,7 +50,7 @@ Chunk = tuple[State, Buffer, Hybrid | None]
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
-class Integration:
+class Integration(EventsOutsideTheLoop):
     """One call of `solve`: what was computed so far, and how to go on."""
 
     def __init__(
@@ -188,60 +189,6 @@ class Integration:
             elif status != Status.RUNNING and not self._pending():
                 return status
 
-    # Events outside of the loop
-    # -----------------------------------------------------------------------------
-
-    def _event(self, occasion: Occasion, carefully: bool = False) -> Status:
-        """An event here and now; RUNNING if the run may go on after it."""
-        assert self.hybrid is not None
-        assert self.state is not None
-        t, x, xdot = self.t_last, self.x_last, self.xdot_last
-        if carefully:
-            after = self.hybrid.handle_carefully(t, x, xdot, occasion)
-        else:
-            after = self.hybrid.handle(self.tables, self.settings, self.state, t, x, xdot, occasion)
-        if has_changed(self.hybrid.events, self.p, x, after):
-            self._keep_event(after, carefully)
-        self.x_last, self.xdot_last, self.p = after.x, after.xdot, after.p
-        self.detail = self.hybrid.message
-        return after.status
-
-    def _keep_event(self, after: Values, is_crossing: bool) -> None:
-        assert self.hybrid is not None
-        t, x, xdot = self.left or (self.t_last, self.x_last, self.xdot_last)
-        self._keep(np.array([t]), x[None], xdot[None], np.zeros(1), wanted=0)
-        if self.left is not None:
-            self.restarts[-1] += 1  # the row just before it belongs to what was before the stop
-        row = self.hybrid.record(self.t_last, after, self.rows_written, is_crossing)
-        self._keep(*row, wanted=0)
-
-    def _go_on_carefully(self) -> Status:
-        """After an event for which compiled code has found no values to go on with."""
-        assert self.hybrid is not None
-        assert self.state is not None
-        status = self._event(Occasion.DURING, carefully=True)
-        if status != Status.RUNNING:
-            return status
-        self.hybrid.begin(self.t_last, float(self.hybrid.hybrid.t_stop), self.p)
-        chunk = self._start(
-            origin(
-                self.t_last,
-                self.x_last,
-                self.xdot_last,
-                None,
-                RESTART_FACTOR,
-                np.asarray(self.state.numbers),
-            )
-        )
-        return chunk if isinstance(chunk, Status) else self._go_on(chunk)
-
-    def end(self) -> Status:
-        """The event at the end of a run."""
-        if self.hybrid is None or self.state is None or not self.hybrid.ends_with_event(self.t_last):
-            return Status.SUCCESS
-        status = self._event(Occasion.TERMINAL)
-        return Status.SUCCESS if status == Status.RUNNING else status
-
     def _call(self, state: State | None, here: Origin | None) -> Chunk:
         """One call of the compiled loop."""
         self.called = time.perf_counter()
@@ -275,11 +222,12 @@ class Integration:
             self.x_last, self.xdot_last = np.asarray(x), np.asarray(xdot)
         rows = int(np.asarray(buffer.rows))
         parts = buffer.times, buffer.x, buffer.xdot, buffer.step
-        t, x, xdot, step = (np.asarray(part)[:rows] for part in parts)
+        brought: Any = tuple(np.asarray(part)[:rows] for part in parts)
         if self.hybrid is not None and hybrid is not None:
-            t, x, xdot, step = self.hybrid.take(hybrid, (t, x, xdot, step), self.rows_written)
+            brought = self.hybrid.take(hybrid, brought, self.rows_written)
             self.p = self.hybrid.p
-        self._keep(t, x, xdot, step, wanted=rows)
+        t, of_x, of_xdot, step = brought
+        self._keep(t, of_x, of_xdot, step, wanted=rows)
         status = Status(int(now.status))
         if self.hybrid is not None and self.hybrid.is_waiting(status, now.t):
             return Status.RUNNING

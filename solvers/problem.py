@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from .events.contract import Events
+from .event_contract import Events
 
 Residual = Callable[[Any, Any, Any, Any], Any]
 """residual(t, x, xdot, p) -> array of as many rows as x has elements."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .events.history import EventRecord
 from .status import Status
 
 
@@ -86,6 +85,39 @@ class Crossing:
     time: float
     which: tuple[int, ...]
     rising: tuple[bool, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class EventRecord:
+    """One event of a run.
+
+    Attributes
+    ----------
+    time : float
+        When.
+    row : int
+        How many rows of output came before it, the row just before it included.
+    is_crossing : bool
+        Whether a zero crossing was met; else the time of the event was known.
+    passes : int
+        How many passes it took until nothing changed any more.
+    places, values : array
+        Which discrete values have changed, and to what.
+    triggers : array
+        Which discrete values its first pass has changed: what it was noticed by. They may have changed
+        back since.
+    has_rows : bool
+        Whether the rows just before and after it are part of the output.
+    """
+
+    time: float
+    row: int
+    is_crossing: bool
+    passes: int
+    places: np.ndarray
+    values: np.ndarray
+    triggers: np.ndarray
+    has_rows: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The events of a model as the integrator takes them (`solvers.events.contract`).
+"""The events of a model as the integrator takes them (`solvers.event_contract`).
 
 Discrete values are part of the parameter vector p = [parameters | d | pre d], and the truth of every
 relation that makes events is one of them. Between events a relation is watched: its function z, with the
@@ -21,7 +21,7 @@ import numpy as np
 from ..language.event_parts import RelationKind
 from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
-from ..solvers.events.contract import Effect, Events, Occasion
+from ..solvers.event_contract import Effect, Events, Occasion
 from .event_evaluation import evaluation
 from .instants import Instants
 from .reinits import make_reinits

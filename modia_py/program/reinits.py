@@ -47,15 +47,13 @@ def make_reinits(
     for row in np.flatnonzero(~direct).tolist():
         _check_state(ef, functions, row)
     indirect = np.flatnonzero(~direct)
+    layers = _layers(np.flatnonzero(direct), place)
 
     def reinit(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any]:
         found = known.reinit(t, x, xdot, a)
         values, fires = found[: len(table)], found[len(table) :] != 0
         new = x
-        for row in np.flatnonzero(direct).tolist() if direct.sum() <= 8 else []:
-            new = new.at[place[row]].set(jnp.where(fires[row], sign[row] * values[row], new[place[row]]))
-        if direct.sum() > 8:
-            rows = np.flatnonzero(direct)
+        for rows in layers:
             target = jnp.where(fires[rows], place[rows], len(x))  # beyond the end: nothing is set
             new = new.at[target].set(sign[rows] * values[rows], mode="drop")
         if len(indirect):
@@ -69,9 +67,11 @@ def make_reinits(
 
         def sweep(_: int, x: Any) -> Any:
             for row in indirect.tolist():
-                now, gradient = _with_gradient(
-                    lambda x, row=row: functions.values(t, x[:n], xdot[:n], a.p, u)[place[row]], x
-                )
+
+                def value(x: Any, at: int = int(place[row])) -> Any:
+                    return functions.values(t, x[:n], xdot[:n], a.p, u)[at]
+
+                now, gradient = _with_gradient(value, x)
                 gradient = may_move * gradient
                 shift = gradient * (sign[row] * values[row] - now) / jnp.sum(gradient**2)
                 x = jnp.where(fires[row], x + shift, x)
@@ -80,6 +80,15 @@ def make_reinits(
         return jax.lax.fori_loop(0, SWEEPS, sweep, x)
 
     return reinit
+
+
+def _layers(rows: np.ndarray, place: np.ndarray) -> list[np.ndarray]:
+    """Rows of which no two set the same element, one layer after the other: the later row counts."""
+    seen: dict[int, int] = {}
+    layer = np.zeros(len(rows), int)
+    for k, at in enumerate(place[rows].tolist()):
+        layer[k] = seen[at] = seen.get(at, -1) + 1
+    return [rows[layer == k] for k in range(int(layer.max(initial=-1)) + 1)]
 
 
 def _with_gradient(function: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from ..language.flat_model import FlatModel
 from ..program.program import Arguments, Program
 from ..results.events import Change, Event, EventTable
 from ..results.trajectories import ResultVariable
-from ..solvers.events.history import EventRecord
+from ..solvers.solution import EventRecord
 from .event_names import EventNames
 from .run import Run
 

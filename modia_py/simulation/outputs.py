@@ -113,8 +113,8 @@ class Outputs:
                 chosen = slice(start, start + rows)
                 count = len(span.t[chosen])
                 vectors = (span.seen, span.x, span.xdot, span.discretes)
-                given = (filled(part[chosen], rows) for part in vectors)
-                found = np.asarray(self.program.output_values(*given, span.arguments))
+                t, x, xdot, d = (filled(part[chosen], rows) for part in vectors)
+                found = np.asarray(self.program.output_values(t, x, xdot, d, span.arguments))
                 values[first : first + count] = found[:count, places]
                 first += count
         return values

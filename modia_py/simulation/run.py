@@ -36,7 +36,7 @@ from ..solvers import (
     impulse_start,
     solve,
 )
-from ..solvers.events.history import EventRecord
+from ..solvers.solution import EventRecord
 from ..solvers.stops import OnCrossing
 from ..start.problem import StartPoint
 from .event_failures import termination_reason

@@ -17,7 +17,7 @@ from ..errors import SimulationError
 from ..program.program import Arguments, Program
 from ..solvers import impulse_start
 from ..solvers.compile_options import quick_jit
-from ..solvers.events.contract import Effect
+from ..solvers.event_contract import Effect
 from ..solvers.events.restart import rows_of_mode
 from .problem import StartPoint
 

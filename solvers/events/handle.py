@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ..event_contract import Effect, Occasion
 from ..linear.contract import Factors
 from ..method.context import Context
 from ..status import Status
-from .contract import Effect, Occasion
 from .restart import restart
 
 MOST_PASSES = 64

@@ -71,13 +71,13 @@ def restart(
         )
         factors = method.solver.factor(tables.solver, values, now.factors)
         delta = method.solver.solve(tables.solver, factors, -residual)
-        first = jnp.where(of_slope & (now.count == 0), jnp.abs(delta), now.first)
+        first = jnp.where(of_slope & (now.iterations == 0), jnp.abs(delta), now.first)
         new_slope = slope + delta
         relative = jnp.where(delta == 0.0, 0.0, jnp.abs(delta) / jnp.maximum(jnp.abs(new_slope), first))
         change = jnp.where(of_slope, jnp.max(relative), jnp.max(jnp.abs(delta * weights)))
         settled = change <= jnp.where(of_slope, SLOPE_SETTLED, SETTLED)
         # Rounding does not let it become smaller.
-        stagnates = (change > STAGNATED * now.change) & (now.count > 0)
+        stagnates = (change > STAGNATED * now.change) & (now.iterations > 0)
         settled |= stagnates & (change <= jnp.where(of_slope, SLOPE_ROUNDED, ROUNDED))
         goes_on = settled & ~of_slope
         return _Search(
@@ -86,13 +86,13 @@ def restart(
             of_slope | goes_on,
             settled & of_slope,
             first,
-            jnp.where(goes_on, 0, now.count + 1),
+            jnp.where(goes_on, 0, now.iterations + 1),
             change,
             factors,
         )
 
     def is_left(now: _Search) -> jax.Array:
-        return ~now.settled & (now.count < ITERATIONS)
+        return ~now.settled & (now.iterations < ITERATIONS)
 
     start = _Search(
         x_left, xdot, no, no, jnp.zeros_like(xdot), jnp.asarray(0), jnp.asarray(jnp.inf), factors
@@ -125,7 +125,7 @@ class _Search(NamedTuple):
     settled: jax.Array
     first: jax.Array
     """The first change of xdot."""
-    count: jax.Array
+    iterations: jax.Array
     change: jax.Array
     """The last change, in the units in which it is judged."""
     factors: Factors

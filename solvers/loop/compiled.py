@@ -17,7 +17,6 @@ import numpy as np
 
 from ..compile_options import LONG, fast_jit, quick_jit
 from ..events.handle import Handled, handle_event
-from ..events.hybrid import Hybrid
 from ..events.restart import rows_of_mode
 from ..linear.choice import choose_solver, may_be_symmetric
 from ..linear.contract import NEEDS_PIVOTS, Offer
@@ -30,6 +29,7 @@ from ..method.state import State, start_state
 from ..native.attempt import why_not
 from ..problem import Problem, kinds
 from .crossings import sides_at
+from .hybrid import Hybrid
 from .loop import run_chunk
 from .output import Buffer, evaluate
 from .start import Origin, first_matrix, no_origin, start

@@ -5,7 +5,7 @@ pivots are to be renewed, and at the end. The state it returns is all it needs t
 in JAX (`attempt`), or with native code between the equations (`native.attempt`); the loop around them is
 one.
 
-With events (`events.hybrid`) the loop handles them itself, and returns when their record is full.
+With events (`hybrid`) the loop handles them itself, and returns when their record is full.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..events.hybrid import Hybrid, event_waits, meet_event
 from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
 from ..method.state import State
@@ -24,6 +23,7 @@ from ..native import attempt as native
 from ..status import Status
 from . import attempt as pure
 from .crossings import watch
+from .hybrid import Hybrid, event_waits, meet_event
 from .output import Buffer, empty_buffer, write_output
 
 
@@ -78,6 +78,7 @@ def run_chunk(
     def body(carry: Carry) -> Carry:
         if hybrid is None:
             return attempt(carry)
+        assert carry[3] is not None
         carry = in_place_if(event_waits(carry[0], carry[3]), meet, carry)
         return in_place_if(carry[0].number("status") == Status.RUNNING, attempt, carry)
 

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..loop.output import evaluate_within
-from ..loop.start import Origin, start
+from ..events.handle import Handled, handle_event
+from ..events.log import EventLog, note
+from ..events.rhythm import Rhythm, accumulates, after_event, stands_still
 from ..method.context import Context
 from ..method.controller import IN_JAX
 from ..method.polynomial import rescale
 from ..method.state import State
 from ..status import Status
-from .handle import Handled, handle_event
-from .log import EventLog, note
-from .rhythm import Rhythm, accumulates, after_event, stands_still
+from .output import evaluate_within
+from .start import Origin, start
 
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ..roots.initialize import impulse_start
-from ..status import Status
-from .contract import Effect, Events, Occasion
-from .handle import MOST_PASSES
-from .history import EventHistory, Rows
-from .hybrid import Hybrid
-from .log import EventLog, empty_log
-from .rhythm import no_events
+from .event_contract import Effect, Events, Occasion
+from .events.handle import MOST_PASSES
+from .events.history import EventHistory, Rows
+from .events.log import EventLog, empty_log
+from .events.rhythm import no_events
+from .loop.hybrid import Hybrid
+from .roots.initialize import impulse_start
+from .status import Status
 
 if TYPE_CHECKING:
-    from ..loop.compiled import CompiledProblem
+    from .loop.compiled import CompiledProblem
 
 LOG_BYTES = 2e6
 MOST_LOGGED, FEWEST_LOGGED = 256, 4
