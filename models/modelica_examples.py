@@ -108,20 +108,17 @@ class ElastoGap(Model):
 
 
 class Rectifier(Model):
-    """Three phases, six diodes, a smoothing capacitor in two halves and a constant load."""
+    """Three phases, six diodes (the upper ones first), a capacitor in two halves and a constant load."""
 
-    def __init__(self, **changes: Any):
-        """The rectifier; phases and diodes are component arrays, the upper diodes first."""
-        self.source = electrical.SineVoltage.array(
-            3, V=400 * np.sqrt(2 / 3), f=50.0, phase=[0.0, -2 / 3 * np.pi, -4 / 3 * np.pi]
-        )
-        self.inductor = electrical.Inductor.array(3, L=60e-6, i=0.0)
-        self.diode = electrical.IdealDiode.array(6, Ron=1e-3, Goff=1e-3, Vknee=2.0)
-        self.capacitor1 = electrical.Capacitor(C=30e-3, u=400 / np.sqrt(2))
-        self.capacitor2 = electrical.Capacitor(C=30e-3, u=400 / np.sqrt(2))
-        self.load = electrical.ConstantCurrent(I=500.0)
-        self.ground = electrical.Ground()
-        super().__init__(**changes)
+    source = electrical.SineVoltage.array(
+        3, V=400 * np.sqrt(2 / 3), f=50.0, phase=[0.0, -2 / 3 * np.pi, -4 / 3 * np.pi]
+    )
+    inductor = electrical.Inductor.array(3, L=60e-6, i=0.0)
+    diode = electrical.IdealDiode.array(6, Ron=1e-3, Goff=1e-3, Vknee=2.0)
+    capacitor1 = electrical.Capacitor(C=30e-3, u=400 / np.sqrt(2))
+    capacitor2 = electrical.Capacitor(C=30e-3, u=400 / np.sqrt(2))
+    load = electrical.ConstantCurrent(I=500.0)
+    ground = electrical.Ground()
 
     def equations(self) -> Any:
         upper, lower = self.diode[:3], self.diode[3:]

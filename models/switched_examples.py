@@ -19,11 +19,7 @@ class FullWaveRectifier(Model):
     capacitor = electrical.Capacitor(C=1e-3, u=0.0)
     load = electrical.Resistor(R=50.0)
     ground = electrical.Ground()
-
-    def __init__(self, **changes: Any):
-        """The diodes are an array: two to the upper rail, then two from the lower one."""
-        self.diode = electrical.IdealDiode.array(4, Ron=1e-3, Goff=1e-5)
-        super().__init__(**changes)
+    diode = electrical.IdealDiode.array(4, Ron=1e-3, Goff=1e-5)
 
     def equations(self) -> Any:
         diode, ends = self.diode, (self.inner.n, self.source.n)
@@ -64,13 +60,8 @@ class SixPulseBridge(Model):
 
     load = electrical.Resistor(R=10.0)
     ground = electrical.Ground()
-
-    def __init__(self, **changes: Any):
-        """Phases and diodes are arrays, the upper diodes first."""
-        angles = [0.0, -2 / 3 * np.pi, -4 / 3 * np.pi]
-        self.source = electrical.SineVoltage.array(3, V=100.0, f=50.0, phase=angles)
-        self.diode = electrical.IdealDiode.array(6, Ron=1e-5, Goff=1e-8)
-        super().__init__(**changes)
+    source = electrical.SineVoltage.array(3, V=100.0, f=50.0, phase=[0.0, -2 / 3 * np.pi, -4 / 3 * np.pi])
+    diode = electrical.IdealDiode.array(6, Ron=1e-5, Goff=1e-8)
 
     def equations(self) -> Any:
         return [

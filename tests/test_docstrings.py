@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +14,7 @@ import pytest
 
 import modia_py
 import modia_py.arrays
-import modia_py.models.electrical
-import modia_py.models.examples
-import modia_py.models.mechanisms
+import modia_py.models
 import modia_py.solvers
 from modia_py.inspection.linearize import Linearization
 from modia_py.language.components import Component
@@ -26,7 +26,11 @@ RETURNED = (Certificate, Linearization, ResultVariable, RunStatistics)
 """What public functions give and no package exports."""
 LIKE_NUMPY = "modia_py.expressions.array_interface"
 """Methods of expressions that are those of numpy's arrays, described there: `x.sum(axis=0)`, `x.T`."""
-LIBRARIES = (modia_py.models.electrical, modia_py.models.examples, modia_py.models.mechanisms)
+LIBRARIES = tuple(
+    importlib.import_module(name)
+    for _, name, is_package in pkgutil.walk_packages(modia_py.models.__path__, "modia_py.models.")
+    if not is_package and not name.endswith(".demo")
+)
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
 KNOWN_SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "Examples")

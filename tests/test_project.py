@@ -66,6 +66,7 @@ def test_examples_are_balanced(model):
     [
         "README.md",
         "docs/language.md",
+        "docs/components.md",
         "docs/events.md",
         "docs/structure.md",
         "docs/simulation.md",

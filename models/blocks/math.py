@@ -60,12 +60,17 @@ class Division(SI2SO):
 
 
 class Limiter(SISO):
-    """y = u within uMin ... uMax, else the limit; reaching a limit is an event."""
+    """y = u within uMin ... uMax, else the limit; reaching a limit is an event. By default uMin = -uMax.
+
+    Parameters
+    ----------
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
 
     uMax = Par(1.0, doc="upper limit")
 
     def __init__(self, **changes: Any):
-        """A limiter; uMin is -uMax unless it is given."""
         self.uMin = Par(-self.uMax, doc="lower limit")
         super().__init__(**changes)
 
@@ -75,12 +80,17 @@ class Limiter(SISO):
 
 
 class DeadZone(SISO):
-    """y = 0 within uMin ... uMax, else how far u is outside; the borders are events."""
+    """y = 0 within uMin ... uMax, else how far u is outside: with events. By default uMin = -uMax.
+
+    Parameters
+    ----------
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
 
     uMax = Par(1.0, doc="upper border")
 
     def __init__(self, **changes: Any):
-        """A dead zone; uMin is -uMax unless it is given."""
         self.uMin = Par(-self.uMax, doc="lower border")
         super().__init__(**changes)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from modia_py import Connector, Flow, Model, Par, Var, der
 
+from ..rotational.components import Flange
+
 
 class Pin(Connector):
     """An electrical terminal. The current is positive into the component."""
@@ -196,15 +198,9 @@ class RotationalEMF(TwoPin):
     The housing stands on the ground.
     """
 
+    flange = Flange()
     k = Par(1.0, unit="N.m/A", doc="torque for an ampere, voltage for a rad/s")
     w = Var(unit="rad/s", doc="angular velocity of the flange")
-
-    def __init__(self, **changes: Any):
-        """An EMF with its flange."""
-        from ..rotational.components import Flange
-
-        self.flange = Flange()
-        super().__init__(**changes)
 
     def equations(self) -> Any:
         return [

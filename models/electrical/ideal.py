@@ -63,7 +63,13 @@ class IdealGTOThyristor(IdealSemiconductor):
 
 
 class IdealTriac(Model):
-    """Two thyristors in opposite directions with one gate; beside them Rdis and Cdis in series."""
+    """Two thyristors in opposite directions with one gate; beside them Rdis and Cdis in series.
+
+    Parameters
+    ----------
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
 
     n = Pin()
     p = Pin()
@@ -75,7 +81,6 @@ class IdealTriac(Model):
     fire1 = Var(doc="gate, true above 1/2: a signal")
 
     def __init__(self, **changes: Any):
-        """A triac of two thyristors."""
         values = {"Ron": self.Ron, "Goff": self.Goff, "Vknee": self.Vknee}
         self.idealThyristor = IdealThyristor(**values)
         self.idealThyristor1 = IdealThyristor(**values)

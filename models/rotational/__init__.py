@@ -39,6 +39,7 @@ from .sources import (
     TorqueSensor,
     TorqueStep,
 )
+from .wheel import IdealRollingWheel
 
 __all__ = [
     "AccSensor",
@@ -62,6 +63,7 @@ __all__ = [
     "Flange",
     "IdealGear",
     "IdealPlanetary",
+    "IdealRollingWheel",
     "Inertia",
     "LinearSpeedDependentTorque",
     "OneWayClutch",

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from modia_py import Model, Par, Var, der, time
+from modia_py import Model, Par, Var, der
 
+from .. import signals
 from .components import Flange, Supported
 
 
@@ -65,8 +66,8 @@ class TorqueStep(Driven):
     startTime = Par(0.0, unit="s", doc="time of the step")
 
     def equations(self) -> Any:
-        step = np.where(time >= self.startTime, self.stepTorque, 0.0)
-        return [*super().equations(), self.flange.tau == -(self.offsetTorque + step)]
+        torque = self.offsetTorque + signals.step(self.stepTorque, self.startTime)
+        return [*super().equations(), self.flange.tau == -torque]
 
 
 class LinearSpeedDependentTorque(Driven):
@@ -83,7 +84,7 @@ class LinearSpeedDependentTorque(Driven):
 class QuadraticSpeedDependentTorque(Driven):
     """A load as of a fan: flange.tau = -tau_nominal (w/w_nominal)^2, w = der(phi).
 
-    With TorqueDirection the sign is that of the speed: it drives or brakes in both directions.
+    Without TorqueDirection the sign of the torque follows that of the speed.
     """
 
     tau_nominal = Par(0.0, unit="N.m", doc="torque at w_nominal, negative for a load")
@@ -94,8 +95,8 @@ class QuadraticSpeedDependentTorque(Driven):
 
     def equations(self) -> Any:
         share = der(self.phi) / self.w_nominal
-        sign = np.where(self.TorqueDirection > 0.5, 1.0, np.sign(share))
-        return [*super().equations(), self.flange.tau == -self.tau_nominal * sign * share**2]
+        square = np.where(self.TorqueDirection > 0.5, share**2, share * np.abs(share))
+        return [*super().equations(), self.flange.tau == -self.tau_nominal * square]
 
 
 class Position(Driven):
