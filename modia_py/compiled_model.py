@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from .simulation.request import POINTS, RunRequest
 from .simulation.run import Run
 from .simulation.translated_model import TranslatedModel
 from .solvers import Status, consistent_xdot
+from .start.events import with_rows_of_mode
 from .start.problem import StartPoint
 
 
@@ -368,15 +370,18 @@ class CompiledModel(TranslatedModel):
         if not program.functions.size:
             raise ModelError(f"{self.name} has no states: there is nothing to linearize.")
         if time > start_time:
-            run = self._run(asked)[0]
+            run, _, arguments, _, _ = self._run(asked)
             if run.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             if run.status is not Status.SUCCESS:
                 raise SimulationError(f"{self.name} cannot be linearized at time {time:g}. {run.message}")
             x, xdot = run.spans[-1].x[-1], run.spans[-1].xdot[-1]
+            arguments = program.with_discretes(arguments, run.spans[-1].discretes[-1])
+            arguments = with_rows_of_mode(program, time, x, xdot, arguments)
             xdot = consistent_xdot(program.problem, time, x, arguments, xdot).xdot
         else:
-            point = self._start(program, signals, arguments, asked.init, start_time, asked.start)
+            options = replace(asked, stop_time=start_time + 1.0, times=2).checked()
+            point, arguments = self._whole_start(program, signals, arguments, asked, options)
             x, xdot = point.x, point.xdot
         named = {
             entry.name: np.arange(entry.offset, entry.offset + entry.size) for entry in self.flat.inputs

@@ -1,4 +1,4 @@
-"""Blocks and sources against their definitions, sensors and gears against each other, and the list of all."""
+"""Blocks and sources against their definitions, sensors and gears against each other; the list of all."""
 
 from __future__ import annotations
 

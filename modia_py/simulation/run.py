@@ -45,6 +45,8 @@ from .outputs import Outputs, Span
 
 PROGRESS_AFTER = 1.0
 """Seconds without a progress bar: short runs need none."""
+MOST_LOST = 5
+"""Values that were set and not kept, of which a result tells."""
 NONE = "none is needed"
 METHODS = {"bdf": "ndf"}
 """By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
@@ -83,6 +85,7 @@ class Run:
     notes: tuple[str, ...] = ()
     crossings: tuple[Crossing, ...] = ()
     events: tuple[EventRecord, ...] = ()
+    lost_reinits: tuple[str, ...] = ()
     stretches: tuple[Stretch, ...] = ()
     options: RunOptions | None = None
     end: float = 0.0
@@ -148,6 +151,7 @@ def integrate(
         clock.perf_counter() - began,
         crossings=solution.crossings,
         events=solution.events,
+        lost_reinits=_lost_reinits(program, solution.p_last),
         stretches=stretches,
         options=options,
         end=solution.t_last,
@@ -217,6 +221,18 @@ def _span(
     discretes = None if program.events is None else _discrete_rows(program.events, solution, arguments)
     n = program.functions.size
     return Span(solution.t, solution.x[:, :n], solution.xdot[:, :n], slack, arguments, held, discretes)
+
+
+def _lost_reinits(program: Program, arguments: Arguments) -> tuple[str, ...]:
+    """What a user should know of values that were set and not kept."""
+    if program.events is None:
+        return ()
+    table = program.events.functions.reinits
+    return tuple(
+        f"`{table.text(row)}` ({table.source(row)}) was made, but the variable has not taken the value: "
+        f"constraints, or another reinit, do not let it"
+        for row in np.flatnonzero(np.asarray(arguments.events.lost)).tolist()[:MOST_LOST]
+    )
 
 
 def _discrete_rows(events: ModelEvents, solution: Solution, arguments: Arguments) -> np.ndarray:

@@ -96,21 +96,8 @@ class TranslatedModel:
             arguments = Arguments(self._values.vector(dict(asked.params or {}), asked.init), signals.data)
             plan = make_plan(program, signals, arguments, options.start, options.stop)
             report = slow_start_report() if options.progress else None
-
-            def find_start(arguments: Arguments) -> StartPoint:
-                return self._start(
-                    program, signals, arguments, asked.init, options.start, asked.start, report
-                )
-
-            if program.events is None:
-                point = find_start(arguments)
-                declared = None
-            else:
-                declared = np.asarray(program.events.discretes(arguments.p))
-                arguments = with_event_data(program, arguments, options)
-                point, arguments = start_with_events(program, arguments, options.start, find_start)
-                own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
-                self._check_regular(program, signals, own, options.start, point)
+            declared = None if program.events is None else np.asarray(program.events.discretes(arguments.p))
+            point, arguments = self._whole_start(program, signals, arguments, asked, options, report)
         if isinstance(asked.atol, Mapping) or (asked.atol is None and self._has_nominal):
             options = replace(options, atol=self._atol_of_x(asked.atol or {}, options.rtol, program))
         with watch_compilation(slow) as integrating:
@@ -125,7 +112,7 @@ class TranslatedModel:
             return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
 
         small = below_tolerance(self.flat, program, run.spans, options, init)
-        point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *small))
+        point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *run.lost_reinits, *small))
         compiling = initializing.compiling + integrating.compiling + checking.compiling
         self.translation.note_run(run.linear_solver, compiling)
         seconds = {
@@ -191,6 +178,28 @@ class TranslatedModel:
             in_x = program.layout.x_of_place[places]
             vector[in_x[in_x >= 0]] = checked_atol(value, rtol)
         return vector
+
+    def _whole_start(
+        self,
+        program: Program,
+        signals: Signals,
+        arguments: Arguments,
+        asked: RunRequest,
+        options: RunOptions,
+        report: Callable[[str], None] | None = None,
+    ) -> tuple[StartPoint, Arguments]:
+        """The start of a run, with the event that takes place there, and the data after it."""
+
+        def find(arguments: Arguments) -> StartPoint:
+            return self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
+
+        if program.events is None:
+            return find(arguments), arguments
+        arguments = with_event_data(program, arguments, options)
+        point, arguments = start_with_events(program, arguments, options.start, find)
+        own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
+        self._check_regular(program, signals, own, options.start, point)
+        return point, own
 
     def _start(
         self,
