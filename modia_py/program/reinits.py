@@ -52,7 +52,7 @@ def make_reinits(
     indirect = np.flatnonzero(~direct)
     layers = _layers(np.flatnonzero(direct), place)
 
-    def reinit(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any]:
+    def reinit(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any, Any]:
         found = known.reinit(t, x, xdot, a)
         values, fires, now = found.reshape(3, len(table))
         fires = fires != 0
