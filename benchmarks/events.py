@@ -123,7 +123,7 @@ def main() -> None:
     result = sim.simulate(1.0, times=3)
     used, memory = clock.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
-        f"{result.final('n')} events: {used:.1f} s of processor with compilation, {memory:.2f} GB at most"
+        f"{result.final('n')} events: {used:.1f} s of processor with compilation, {memory:.2f} GB"
     )
 
 
