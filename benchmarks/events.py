@@ -122,9 +122,7 @@ def main() -> None:
     began = clock.process_time()
     result = sim.simulate(1.0, times=3)
     used, memory = clock.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(
-        f"{result.final('n')} events: {used:.1f} s of processor with compilation, {memory:.2f} GB"
-    )
+    print(f"{result.final('n')} events: {used:.1f} s of processor with compilation, {memory:.2f} GB")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .loop.compiled import CompiledProblem
 
 LOG_BYTES = 2e6
+SHORTEST = 1e-5
+"""Part of the interval: shorter steps are always short enough for what is watched."""
 MOST_LOGGED, FEWEST_LOGGED = 256, 4
 """Events in one chunk."""
 
@@ -44,7 +46,7 @@ class Values(NamedTuple):
 class HybridRun:
     """The discrete side of one call of `solve`."""
 
-    def __init__(self, compiled: CompiledProblem, p: Any, t0: float):
+    def __init__(self, compiled: CompiledProblem, p: Any, t0: float, t1: float):
         assert compiled.problem.events is not None
         self.compiled, self.events = compiled, compiled.problem.events
         discretes = np.asarray(self.events.discretes(p))
@@ -52,7 +54,7 @@ class HybridRun:
         self.history = EventHistory(discretes, size)
         fit = LOG_BYTES / (32 * size + 16 * len(discretes) + 32)
         self.log = empty_log(int(min(max(fit, FEWEST_LOGGED), MOST_LOGGED)), size, len(discretes))
-        self.hybrid = Hybrid(p, np.inf, np.inf, self.log, no_events(t0))
+        self.hybrid = Hybrid(p, np.inf, np.inf, self.log, no_events(t0), np.float64(SHORTEST * (t1 - t0)))
         self.message = ""
 
     @property

@@ -85,7 +85,7 @@ class Integration(EventsOutsideTheLoop):
         self.left: tuple[float, np.ndarray, np.ndarray] | None = None  # values before a stop
         self.hybrid = None
         if self.problem.events is not None:
-            self.hybrid = HybridRun(compiled, self.p, arguments.t0)
+            self.hybrid = HybridRun(compiled, self.p, arguments.t0, arguments.t1)
         self.bar = _progress_bar(arguments.t0, arguments.t1, progress) if progress else None
 
     # From stop to stop -----------------------------------------------------------------------------------

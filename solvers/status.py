@@ -42,6 +42,8 @@ class Status(IntEnum):
         No values were found with which to go on after an event.
     ZENO
         Events come faster and faster and accumulate.
+    UNRESOLVED
+        Inside a run only: a step is too long for what is watched.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Status(IntEnum):
     CHATTERING = 13
     NO_RESTART = 14
     ZENO = 15
+    UNRESOLVED = 16
 
     @property
     def failed(self) -> bool:
@@ -113,5 +116,6 @@ _ADVICE = {
     Status.ZENO: "Events come faster and faster, and accumulate here (Zeno behaviour, as of a ball that "
     "comes to rest). Model what holds afterwards: let the event set a Discrete that switches the motion "
     "off when it has become small.",
+    Status.UNRESOLVED: "A step is too long for what is watched.",
     Status.NEW_PIVOTS: "The matrix is to be factorized with new pivots.",
 }

@@ -33,6 +33,12 @@ FINE = 16
 """Points between two places at which the polynomial is evaluated to find its extremum."""
 MOST_EXTREMA = 4
 """So many extrema of a step, the first ones, are looked at."""
+ELSEWHERE = np.array([0.1371, 0.3819, 0.6180, 0.8541])
+"""Parts of a step at which a function is compared with the polynomial through its values,"""
+UNEXPECTED = 0.03
+"""from which it may differ by this part of its variation in the step,"""
+ROUNDING = 1e-6
+"""if that is more than such a part of its values."""
 RESOLUTION = 4.0
 """Width of the last bracket in units of rounding of t."""
 MOST_ROUNDS = 100
@@ -56,20 +62,24 @@ def _crossed(problem: Problem, before: jax.Array, after: jax.Array) -> jax.Array
     return (~before & after & (directions >= 0)) | (before & ~after & (directions <= 0))
 
 
-def watch(problem: Problem, p: Any, old: State, state: State) -> State:
-    """Look for crossings in the step from old to state; if there are any, stop at the first."""
+def watch(problem: Problem, p: Any, old: State, state: State, shortest: Any = np.inf) -> State:
+    """Look for crossings in the step from old to state; if there are any, stop at the first.
+
+    A step longer than `shortest` in which a function has no shape that its values show has the status
+    UNRESOLVED: shorter ones are to be made.
+    """
     if problem.crossings is None and (problem.events is None or not state.sides.shape[0]):
         return state
     # A run that has come to another end than that of the interval ends there.
     goes_on = (state.number("status") == Status.RUNNING) | (state.number("status") == Status.SUCCESS)
     return jax.lax.cond(
         (state.number("t") > old.number("t")) & goes_on,
-        lambda: _look_into_step(problem, p, old, state),
+        lambda: _look_into_step(problem, p, old, state, shortest),
         lambda: state._replace(sides=old.sides),
     )
 
 
-def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State:
+def _look_into_step(problem: Problem, p: Any, old: State, state: State, shortest: Any) -> State:
     before, now = old.number("t"), state.number("t")
     state = with_slope_shift(old, state)
 
@@ -80,7 +90,10 @@ def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State
         return jnp.where(part == 1.0, now, before + part * (now - before))
 
     parts = jnp.arange(PLACES + 1) / PLACES
-    values = each(values_then, time_of(parts), problem.one_by_one)
+    everywhere = jnp.concatenate([parts, jnp.asarray(ELSEWHERE)])
+    values = each(values_then, time_of(everywhere), problem.one_by_one)
+    values, others = values[: PLACES + 1], values[PLACES + 1 :]
+    unresolved = ~_is_resolved(values, others) & (now - before > shortest)
     sides = jnp.concatenate([old.sides[None], values[1:] > 0])
     changes = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
     state = state._replace(sides=sides[-1])
@@ -94,7 +107,23 @@ def _look_into_step(problem: Problem, p: Any, old: State, state: State) -> State
     bracket = jax.lax.cond(
         near, lambda: _between_places(problem, p, values, sides, state, before, now), at_places
     )
-    return jax.lax.cond(bracket.found, lambda: _stop_at_first(problem, p, bracket, state), lambda: state)
+    stops = bracket.found & ~unresolved
+    state = jax.lax.cond(stops, lambda: _stop_at_first(problem, p, bracket, state), lambda: state)
+    status = jnp.where(unresolved, int(Status.UNRESOLVED), state.number("status"))
+    return state.with_numbers(status=status)
+
+
+def _is_resolved(values: jax.Array, others: jax.Array) -> jax.Array:
+    """Whether functions are elsewhere in the step what the polynomial through their values says, as far as
+    they come near zero."""
+    expected = jnp.asarray(_through_places(ELSEWHERE)) @ values
+    every = jnp.concatenate([values, others])
+    high, low = every.max(axis=0), every.min(axis=0)
+    variation = high - low
+    matters = (jnp.minimum(jnp.abs(high), jnp.abs(low)) < NEAR * variation) | ((high > 0) != (low > 0))
+    matters &= variation > ROUNDING * jnp.maximum(jnp.abs(high), jnp.abs(low))
+    off = jnp.max(jnp.abs(others - expected), axis=0)
+    return ~jnp.any(matters & (off > UNEXPECTED * variation))
 
 
 class _Bracket(NamedTuple):
@@ -143,7 +172,9 @@ def _between_places(
     shift = jnp.where(curvature > 0, 0.5 * (around[0] - around[2]) / curvature, 0.0)
     lowest = around[1] - 0.25 * (around[0] - around[2]) * shift
     part = (place + jnp.clip(shift, -1.0, 1.0)) / (len(_POINTS) - 1)
-    found = jnp.sort(jnp.where(lowest <= 0.0, part, 1.0))[:MOST_EXTREMA]
+    # The polynomial is as good as that: whether it is beyond zero, the function itself will say.
+    margin = 2.0 * UNEXPECTED * (values.max(axis=0) - values.min(axis=0))
+    found = jnp.sort(jnp.where(lowest <= margin, part, 1.0))[:MOST_EXTREMA]
     parts = jnp.sort(jnp.concatenate([jnp.arange(PLACES + 1) / PLACES, found]))
     times = jnp.where(parts >= 1.0, now, before + parts * (now - before))
 

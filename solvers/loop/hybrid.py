@@ -18,12 +18,15 @@ from ..events.log import EventLog, note
 from ..events.rhythm import Rhythm, accumulates, after_event, stands_still
 from ..method.context import Context
 from ..method.controller import IN_JAX
+from ..method.numbers import AT, COUNTS, NEW_MATRIX
 from ..method.polynomial import rescale
 from ..method.state import State
 from ..status import Status
 from .output import evaluate_within
 from .start import Origin, start
 
+SHORTER = 0.25
+"""A step after one that was too long for what is watched."""
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""
 ASIDE = 1e-3
@@ -39,6 +42,8 @@ class Hybrid(NamedTuple):
     """The end of this stretch of the run."""
     log: EventLog
     rhythm: Rhythm
+    shortest: Any
+    """Steps no longer than this are taken for short enough for what is watched."""
 
     def context(self, base: Context) -> Context:
         """That of attempts until the next time event."""
@@ -71,7 +76,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         (found.first, events.discretes(found.p)),
     )
     rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop)
-    after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm)
+    after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm, hybrid.shortest)
     # Python tries again from the values before, more carefully.
     lost = found.status == Status.NO_RESTART
     after = jax.tree.map(lambda new, old: jnp.where(lost, old, new), after, hybrid)
@@ -87,6 +92,16 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         lambda: _started(after.context(base), t, found, state),
     )
     return state, after
+
+
+def with_shorter_step(context: Context, old: State, state: State) -> State:
+    """Back to the state before a step that was too long for what is watched, with a shorter one to be made;
+    counts and matrix are those of now."""
+    fitted, factor = IN_JAX.fit(SHORTER, old.number("h"), old.number("t"), context.settings.step_limits)
+    kept = {name: state.numbers[getattr(AT, name)] for name in (*COUNTS, *NEW_MATRIX, "attempts")}
+    table = rescale(old.table, factor, old.number("order"))
+    back = old.with_rounding(state.rounding)._replace(table=table, factors=state.factors)
+    return back.with_numbers(**kept, h=fitted, equal_steps=0, status=int(Status.RUNNING))
 
 
 def _as_before(context: Context, found: Handled, state: State) -> State:

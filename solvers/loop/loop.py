@@ -23,7 +23,7 @@ from ..native import attempt as native
 from ..status import Status
 from . import attempt as pure
 from .crossings import watch
-from .hybrid import Hybrid, event_waits, meet_event
+from .hybrid import Hybrid, event_waits, meet_event, with_shorter_step
 from .output import Buffer, empty_buffer, write_output
 
 
@@ -70,7 +70,16 @@ def run_chunk(
         wanted = jnp.where(always, -jnp.inf, buffer.times[buffer.rows])
         pause = jnp.stack([wanted, limit.astype(float)])
         state, vectors = loop.attempt(now, old, vectors, pause)
-        state = watch(now.problem, now.p, old, state)
+        if hybrid is None:
+            state = watch(now.problem, now.p, old, state)
+        else:
+            state = watch(now.problem, now.p, old, state, hybrid.shortest)
+
+            def again(carry: tuple[State, Any]) -> tuple[State, Any]:
+                return loop.prepare(now, with_shorter_step(now, old, carry[0]))
+
+            unresolved = state.number("status") == Status.UNRESOLVED
+            state, vectors = in_place_if(unresolved, again, (state, vectors))
         moved = state.number("reached") > old.number("reached")
         state, buffer = write_output(state, buffer, always, moved, state.number("last_step"))
         return state, vectors, buffer, hybrid
