@@ -1,4 +1,4 @@
-"""Blocks and sources against their definitions, sensors and gears against each other, and the list of all."""
+"""Blocks and sources against their definitions, gears and sensors, and the list of all components."""
 
 from __future__ import annotations
 
