@@ -75,7 +75,7 @@ class Events:
     with_discretes : callable
         with_discretes(p, d) -> p with such a vector of discrete values.
     ends : callable
-        ends(p) -> whether the run is to end here.
+        ends(p) -> a `Status` as a number: RUNNING, or with what the run is to end here.
     row_flags : callable
         row_flags(p) -> flags of the rows that contain derivatives as long as p holds: an equation that
         switches may be a constraint in one mode and none in another.

@@ -108,8 +108,7 @@ class HybridRun:
                 continue
             if effect == Effect.NOTHING:
                 p = events.settle(jnp.asarray(t), x, xdot, p)
-                status = Status.TERMINATED if bool(events.ends(p)) else Status.RUNNING
-                return Values(x, xdot, p, status, number + 1, first)
+                return Values(x, xdot, p, Status(int(events.ends(p))), number + 1, first)
             p = self.compiled.rows_of_mode(t, x_new, xdot, p)
             found = impulse_start(problem, t, x_new, p, xdot)
             if not found.success:

@@ -36,7 +36,7 @@ class EventEvaluation:
     levels: tuple[tuple[OfValues, np.ndarray], ...]
     """New values of what is set at the same time, and its places in d."""
     reinit: OfValues
-    """Values, then what fires."""
+    """Values, then what fires, then what the variables are now."""
     parameter_size: int
 
     def assign(self, t: Any, x: Any, xdot: Any, arguments: Any) -> Any:
@@ -62,12 +62,19 @@ def evaluation(
     def both(first: OfVectors, second: OfVectors) -> OfVectors:
         return lambda vectors: concatenate([first(vectors), second(vectors)], like=vectors["p"])
 
+    order, element = ef.reinits.order, ef.reinits.place
+    places = np.array([functions.value_map.place[o][e] for o, e in zip(order, element, strict=True)], int)
+    signs = np.array([functions.value_map.sign[o][e] for o, e in zip(order, element, strict=True)], float)
+
+    def now(vectors: dict[str, Any]) -> Any:
+        return signs * vectors["w"][places]
+
     return EventEvaluation(
         lowered(lambda vectors: ef.z(vectors)[watched]),
         lowered(both(ef.z, ef.scale)),
         lowered(ef.left),
         tuple((lowered(level.values), level.places) for level in ef.levels),
-        lowered(both(ef.reinit_values, ef.reinit_fires)),
+        lowered(both(both(ef.reinit_values, ef.reinit_fires), now)),
         ef.parameter_size,
     )
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -22,14 +23,20 @@ from ..language.event_parts import RelationKind
 from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
 from ..solvers.event_contract import Effect, Events, Occasion
+from ..solvers.status import Status
 from .event_evaluation import evaluation
 from .instants import Instants
 from .reinits import make_reinits
 from .signals import NO_LIMIT, Signals
 
+NEAR = 10.0
+"""In tolerances: a relation that was noticed and taken back is held back only so near to its zero."""
 PART_OF_TOLERANCE = 1e-3
 """A relation that is wrong by less than this part of the tolerance of what it compares, is wrong by
 rounding."""
+MOST_SMALL, MOST_SMALL_RESETS = 20, 2
+"""Events in a row by which a relation may be noticed that has moved by less than its tolerance in between;
+and such that set a state anew, from values that mean as little."""
 PATIENT_PASSES = 8
 """Passes of an event after which a relation that is wrong by less than the tolerance is left as it is."""
 
@@ -42,6 +49,16 @@ class EventData(NamedTuple):
     noticed: Any
     """For each relation, whether this event was noticed by its change: 1 to the positive side, -1 to the
     other, else 0."""
+    last: Any
+    """For each relation, when an event was noticed by it the last time."""
+    small: Any
+    """How often in a row it had moved by less than its tolerance since then: such events mean nothing."""
+    reset: Any
+    """Whether this event has set a state anew."""
+    lost: Any
+    """For each `reinit`, whether constraints have not let it have its value."""
+    wanted: Any
+    """For each `reinit`, the value it has set in the last pass; 1e300 where it has not."""
     rows: Any
     """Flags of the rows of the residual that contain derivatives in the present mode."""
     schedule: Any
@@ -120,7 +137,31 @@ def make_events(
         z, side = known.watched(t, x, xdot, a), sides(ef.declared(a.p))[watched]
         return jnp.where(side, z, -z) + a.events.slack[watched]
 
+    def with_rates(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any, Any]:
+        """z of all relations, by how much it changes with time, and the tolerance of it."""
+        found, rate = jax.jvp(lambda t, x: known.relations(t, x, xdot, a), (t, x), (jnp.ones_like(t), xdot))
+        z, scale = _both(found)
+        return z, rate[:count], a.events.tolerance[0] * scale + a.events.tolerance[1]
+
+    def with_noticed(t: Any, x: Any, xdot: Any, a: Any) -> Any:
+        """By what an event is noticed, and how often in a row it was by next to nothing."""
+        z, rate, tolerance = with_rates(t, x, xdot, a)
+        data = a.events
+        noticed = jnp.where(is_time, 0.0, noticed_by(z, sides(ef.declared(a.p)), data.slack))
+        is_small = jnp.abs(rate) * (t - data.last) < NEAR * tolerance
+        small = jnp.where(is_small, data.small + 1.0, 0.0)
+        return a._replace(
+            events=data._replace(
+                noticed=noticed,
+                last=jnp.where(noticed != 0, t, data.last),
+                small=jnp.where(noticed != 0, small, data.small),
+                reset=jnp.zeros(()),
+            )
+        )
+
     def begin(t: Any, x: Any, xdot: Any, a: Any, occasion: Any) -> Any:
+        t = jnp.asarray(t, float)
+        a = with_noticed(t, jnp.asarray(x), jnp.asarray(xdot), a)
         d = ef.declared(a.p)
         before = d
         if len(ef.left_places):
@@ -128,13 +169,21 @@ def make_events(
             d, before = d.at[ef.left_places].set(left), before.at[ef.left_places].set(left)
         if len(ef.sample_places):
             d = d.at[ef.sample_places].set(jnp.where(instants.due(t, a), 1.0, 0.0))
-        noticed = noticed_by(_both(known.relations(t, x, xdot, a))[0], sides(d), a.events.slack)
-        a = a._replace(events=a.events._replace(noticed=jnp.where(is_time, 0.0, noticed)))
         occasion = jnp.asarray(occasion)
         for own, word in ((ef.initial_places, Occasion.INITIAL), (ef.terminal_places, Occasion.TERMINAL)):
             if len(own):
                 d = d.at[own].set(jnp.where(occasion == int(word), 1.0, 0.0))
         return a._replace(p=ef.with_discrete(a.p, d, before))
+
+    def turned(t: Any, x: Any, xdot: Any, a: Any, side: Any) -> Any:
+        """Relations by which the event was noticed and which go back at once, because a state was set anew:
+        the ball is about to leave the floor. The next step could miss it."""
+        z, rate, tolerance = with_rates(jnp.asarray(t, float), x, xdot, a)
+        goes_back = jnp.where(side, -rate, rate) > 0
+        is_near = (
+            (jnp.abs(z) <= NEAR * tolerance) & (a.events.noticed != 0) & ((a.events.noticed > 0) == side)
+        )
+        return is_near & goes_back & (a.events.reset != 0) & ~is_time
 
     def one_pass(t: Any, x: Any, xdot: Any, a: Any, number: Any) -> tuple[Any, Any, Any]:
         d = ef.declared(a.p)
@@ -151,10 +200,13 @@ def make_events(
         patience = jnp.where(is_patient, tolerance, PART_OF_TOLERANCE * tolerance)
         by_time = jnp.where(side, z <= 0, z > 0)
         flips = jnp.where(is_time, by_time, jnp.where(number == 0, noticed != 0, wrong > patience))
+        if len(ef.reinits):
+            flips = jnp.where(number == 0, flips, flips ^ turned(t, x, xdot, a, side))
         d = d.at[places].set(jnp.where(side ^ flips ^ negated, 1.0, 0.0))
         a = known.assign(t, x, xdot, a._replace(p=ef.with_discrete(a.p, d, before)))
         new = ef.declared(a.p)
-        moved, x = reinit(t, x, xdot, a)
+        moved, x, a = reinit(t, x, xdot, a)
+        a = a._replace(events=a.events._replace(reset=jnp.where(moved, 1.0, a.events.reset)))
         moved = moved | jnp.any(new[in_equations] != before[in_equations])
         effect = jnp.where(jnp.any(new != before), int(Effect.CONDITIONS), int(Effect.NOTHING))
         return x, a, jnp.where(moved, int(Effect.EQUATIONS), effect)
@@ -164,10 +216,12 @@ def make_events(
         (z, scale), side = _both(known.relations(t, x, xdot, a)), sides(d)
         wrong = jnp.where(side, -z, z)
         tolerance = a.events.tolerance[0] * scale + a.events.tolerance[1]
-        slack = jnp.where(wrong >= 0.0, 2.0 * wrong + PART_OF_TOLERANCE * tolerance, 0.0)
+        slack = jnp.where(wrong >= 0.0, wrong + PART_OF_TOLERANCE * tolerance, 0.0)
         # What was taken back all the same is not to be noticed again at once.
         noticed = a.events.noticed
-        taken_back = (noticed != 0) & ((noticed > 0) != side)
+        # One that is far from zero was moved there, by a reinit: it is watched as any other.
+        is_near = jnp.abs(z) <= NEAR * tolerance
+        taken_back = (noticed != 0) & ((noticed > 0) != side) & is_near & (a.events.reset == 0)
         slack = jnp.where(taken_back, jnp.maximum(slack, 2.0 * jnp.abs(z) + tolerance), slack)
         data = a.events._replace(slack=slack, noticed=jnp.zeros_like(noticed))
         return a._replace(p=ef.with_discrete(a.p, d, d), events=data)
@@ -193,15 +247,20 @@ def make_events(
         )
         now = a._replace(p=ef.with_discrete(a.p, ef.declared(begun.p), before))
         now = known.assign(t, x, xdot, now)
-        moved, x = reinit(t, x, xdot, now)
+        moved, x, _ = reinit(t, x, xdot, now)
         new = ef.declared(now.p).at[pulses].set(0.0)
         changed = jnp.any(new[in_equations] != assumed[in_equations])
         return x, a._replace(p=ef.with_discrete(a.p, new, new)), jnp.stack([changed, moved])
 
     def ends(a: Any) -> Any:
+        is_reset = a.events.reset != 0
+        endless = jnp.where(is_reset, int(Status.ZENO), int(Status.CHATTERING))
+        most = jnp.where(is_reset, MOST_SMALL_RESETS, MOST_SMALL)
+        status = jnp.where(jnp.any(a.events.small >= most), endless, int(Status.RUNNING))
         if not len(terminations):
-            return jnp.zeros((), bool)
-        return jnp.any(ef.declared(a.p)[terminations] != 0)
+            return status
+        ended = jnp.any(ef.declared(a.p)[terminations] != 0)
+        return jnp.where(ended, int(Status.TERMINATED), status)
 
     instants = Instants(ef, functions)
     contract = Events(
@@ -224,13 +283,23 @@ def event_data(
     events: ModelEvents, row_flags: np.ndarray, schedule: np.ndarray, guard: float, rtol: float, atol: float
 ) -> EventData:
     """The data of a run before it has started."""
-    padded = np.concatenate([np.sort(schedule), np.full(2, NO_LIMIT)]) if len(schedule) else np.zeros(0)
+    # As many as a power of two: other parameters compile nothing new.
+    rows = 1 << int(len(schedule) + 1).bit_length()
+    padded = np.concatenate([np.sort(schedule), np.full(rows - len(schedule), NO_LIMIT)])
+    if not len(events.functions.relations.rows(RelationKind.TIME)):
+        padded = np.zeros(0)
     slack = np.zeros(len(events.functions.relations))
+    reinits = np.zeros(len(events.functions.reinits))
     return EventData(
-        slack,
-        np.zeros_like(slack),
-        np.asarray(row_flags),
-        padded,
-        np.float64(guard),
-        np.array([rtol, atol]),
+        slack=slack,
+        noticed=np.zeros_like(slack),
+        last=np.full_like(slack, -1e300),
+        small=np.zeros_like(slack),
+        reset=np.zeros(()),
+        lost=reinits,
+        wanted=np.full_like(reinits, NO_LIMIT),
+        rows=np.asarray(row_flags),
+        schedule=padded,
+        guard=np.float64(guard),
+        tolerance=np.array([rtol, atol]),
     )

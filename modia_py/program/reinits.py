@@ -19,12 +19,14 @@ from ..errors import ModelError
 from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
 from .event_evaluation import EventEvaluation
-from .signals import Signals, held_time
+from .signals import NO_LIMIT, Signals, held_time
 
 SWEEPS = 8
 """Over all eliminated states that are set: each one moves x a little for the others."""
 
-Reinit = Callable[[Any, Any, Any, Any], tuple[Any, Any]]
+Reinit = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
+KEPT = 100.0
+"""Tolerances by which constraints may move a value that was set."""
 
 
 def make_reinits(
@@ -34,10 +36,11 @@ def make_reinits(
     signals: Signals,
     kind: np.ndarray,
 ) -> Reinit:
-    """reinit(t, x, xdot, arguments) -> (whether any fires, x)."""
+    """reinit(t, x, xdot, arguments) -> (whether any fires, x, arguments): these note values that were set
+    in the pass before, and not kept."""
     table = ef.reinits
     if not len(table):
-        return lambda t, x, xdot, arguments: (jnp.zeros((), bool), x)
+        return lambda t, x, xdot, arguments: (jnp.zeros((), bool), x, arguments)
     where, n = functions.value_map, functions.size
     place = np.array([where.place[o][e] for o, e in zip(table.order, table.place, strict=True)])
     sign = np.array([where.sign[o][e] for o, e in zip(table.order, table.place, strict=True)], float)
@@ -51,14 +54,24 @@ def make_reinits(
 
     def reinit(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any]:
         found = known.reinit(t, x, xdot, a)
-        values, fires = found[: len(table)], found[len(table) :] != 0
+        values, fires, now = found.reshape(3, len(table))
+        fires = fires != 0
+        data = a.events
+        allowed = KEPT * (data.tolerance[0] * jnp.abs(data.wanted) + data.tolerance[1])
+        lost = (jnp.abs(now - data.wanted) > allowed) & (data.wanted < NO_LIMIT)
+        a = a._replace(
+            events=data._replace(
+                lost=jnp.maximum(data.lost, jnp.where(lost, 1.0, 0.0)),
+                wanted=jnp.where(fires, values, NO_LIMIT),
+            )
+        )
         new = x
         for rows in layers:
             target = jnp.where(fires[rows], place[rows], len(x))  # beyond the end: nothing is set
             new = new.at[target].set(sign[rows] * values[rows], mode="drop")
         if len(indirect):
             new = _moved(t, new, xdot, a, values, fires)
-        return jnp.any(fires), new
+        return jnp.any(fires), new, a
 
     def _moved(t: Any, x: Any, xdot: Any, a: Any, values: Any, fires: Any) -> Any:
         t = held_time(t, a.signals)

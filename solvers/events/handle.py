@@ -92,5 +92,4 @@ def handle_event(
     # What changes for ever is left as it is, to be named.
     settled = events.settle(t, found.x, found.xdot, found.p)
     p = jax.tree.map(lambda new, old: jnp.where(status == Status.CHATTERING, old, new), settled, found.p)
-    ended = jnp.where(events.ends(p), int(Status.TERMINATED), int(Status.RUNNING))
-    return found._replace(p=p, status=jnp.where(status == Status.SUCCESS, ended, status))
+    return found._replace(p=p, status=jnp.where(status == Status.SUCCESS, events.ends(p), status))
