@@ -184,7 +184,7 @@ class PIDController(Model):
 
 
 def test_a_one_way_clutch():
-    """Near 1.5 s it touches velocity zero: the published event there is 3e-4 s from what all tolerances give."""
+    """Near 1.5 s it touches velocity zero; there the published event is 3e-4 s off at all tolerances."""
     meets_published_results("OneWayClutch", OneWayClutch(), events=False)
 
 
@@ -201,7 +201,7 @@ def test_backlash():
 
 @pytest.mark.slow
 def test_a_controller_with_hysteresis():
-    """The published switching times have errors of 1e-3 s: a temperature of 300 K to a tolerance of 1e-6."""
+    """The published switching times are 1e-3 s off: 300 K are computed to a tolerance of 1e-6."""
     meets_published_results("ControlledTemperature", ControlledTemperature(), events=False)
 
 
