@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests.fuzz.generate import VARIANTS, generate
 from tests.fuzz.judge import FACTOR, Outcome, Verdict, judge_refusal, judge_success
 from tests.fuzz.manufactured import Manufactured
 from tests.fuzz.parts import batch_source, single_source
+from tests.fuzz.pieces import BLUR, Piece, Solution, line
 from tests.fuzz.run import model_class, run_parts
 from tests.fuzz.shrink import shrink_part, signature
 from tests.fuzz.signals import derivative, random_signal
@@ -37,7 +39,15 @@ def test_random_models_are_right():
     only(run_parts([generate(kind, 1, number) for kind, number in labels]), Outcome.RIGHT)
 
 
-@pytest.mark.parametrize("title", ["unbalanced", "a slip of the pen", "leaves its domain"])
+def test_random_systems_that_switch_are_right():
+    """Eight structures with events as the parts of one model: some at once, some next to each other."""
+    only(run_parts([generate("hybrid", 1, k * VARIANTS["hybrid"]) for k in range(8)]), Outcome.RIGHT)
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["unbalanced", "a slip of the pen", "leaves its domain", "a misplaced action", "events without end"],
+)
 def test_models_without_an_answer_are_refused(title):
     parts = (generate("wrong", 7, number) for number in range(999))
     only(run_parts([next(part for part in parts if part.title == title)]), Outcome.REFUSED)
@@ -106,6 +116,54 @@ def test_continuation_follows_the_root_of_the_guess():
     y = follow(part.law, tuple(TIMES)).y
     np.testing.assert_allclose(y**3 + y, 10 * (-1 + 2 * TIMES), atol=1e-12)
     assert y[-1] == pytest.approx(2.0)
+
+
+def test_closed_forms_go_on_at_events_where_they_left_off():
+    """Independent of modia_py: all pieces meet, but for what is set anew; then momentum is kept."""
+    for title, jumps in {
+        "a relay with hysteresis": "",
+        "pulses": "",
+        "dry friction": "",
+        "a clutch": "w1 w2",
+    }.items():
+        parts = (generate("hybrid", 2, number) for number in range(999))
+        part = next(part for part in parts if part.system.title == title)
+        solution = part.system.solve(part.copies[0], 1.0)
+        assert len(solution.pieces) > 1
+        for before, after in itertools.pairwise(solution.pieces):
+            border = np.array([after.start])
+            for name in {"x", "v", "q", "w1", "w2"} & set(after.functions) - set(jumps.split()):
+                assert before.at(name, border) == pytest.approx(after.at(name, border), abs=1e-12)
+            if jumps:
+                p = part.copies[0]
+                momenta = [
+                    p["J1"] * piece.at("w1", border) + p["J2"] * piece.at("w2", border)
+                    for piece in (before, after)
+                ]
+                assert momenta[0] == pytest.approx(momenta[1], rel=1e-12)
+
+
+def test_at_an_event_a_value_of_either_side_is_right_and_elsewhere_only_its_own():
+    solution = Solution([Piece(0.0, {"x": line(1.0)}), Piece(0.5, {"x": line(2.0, 1.0)})], 1.0)
+    times = np.array([0.4, 0.5, 0.5, 0.6])
+    np.testing.assert_allclose(
+        solution.nearest("x", times, np.array([2.0, 1.0, 2.0, 1.0])), [1.0, 1.0, 2.0, 2.1]
+    )
+    late = np.array([0.5 + 5 * BLUR])
+    assert solution.nearest("x", late, np.array([1.0]))[0] > 1.9
+
+
+def test_a_missed_event_is_a_silent_error():
+    part = next(
+        p for p in (generate("hybrid", 1, k) for k in range(999)) if p.system.title == "between walls"
+    )
+    part = replace(part, copies=part.copies[:1])
+    solution = part.system.solve(part.copies[0], 1.0)
+    values = {name: solution.nearest(name, TIMES, np.zeros(len(TIMES))) for name in part.system.compared}
+    assert judge_success(part, TIMES, values.get, 1e-6, 1e-9).outcome == Outcome.RIGHT
+    fewer = replace(solution, pieces=solution.pieces[:2])
+    missed = {name: fewer.nearest(name, TIMES, np.zeros(len(TIMES))) for name in part.system.compared}
+    assert judge_success(part, TIMES, missed.get, 1e-5, 1e-8).outcome == Outcome.SILENT
 
 
 def test_the_tableau_integrates_an_oscillating_circuit_and_a_loop_of_capacitors():

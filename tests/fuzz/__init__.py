@@ -15,7 +15,10 @@ left out.
 | `gadgets.py`, `constraints.py`, `components.py` | groups of equations: free, constrained, connected |
 | `algebra.py` | nonlinear equations, followed by continuation; roots that end |
 | `circuits.py`, `circuit_source.py`, `tableau.py` | random circuits; an integrator of their own |
-| `wrong.py` | models that have no answer |
+| `hybrid.py`, `switching.py` | systems that switch; what such a system is |
+| `state_events.py`, `time_events.py`, `mode_events.py` | such systems |
+| `pieces.py` | closed forms between events |
+| `wrong.py`, `wrong_events.py`, `wrong_part.py` | models that have no answer |
 | `run.py`, `judge.py` | run a batch; its outcome |
 | `worker.py`, `campaign.py` | processes that run batches; who takes them apart |
 | `shrink.py` | the smallest part that still fails |

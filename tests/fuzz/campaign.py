@@ -15,7 +15,14 @@ from .parts import Part, batch_source, single_source
 from .shrink import shrink_company, shrink_part, signature
 from .worker import Worker
 
-SHARES = {"manufactured": 0.45, "algebra": 0.2, "circuit": 0.2, "ending": 0.06, "wrong": 0.09}
+SHARES = {
+    "manufactured": 0.4,
+    "algebra": 0.17,
+    "circuit": 0.17,
+    "hybrid": 0.13,
+    "ending": 0.05,
+    "wrong": 0.08,
+}
 """Of all models."""
 STRUCTURES = 4
 """Different structures of one batch, each in VARIANTS."""

@@ -14,6 +14,7 @@ from .components import network
 from .constraints import CONSTRAINED
 from .couplings import linear_view
 from .gadgets import FREE
+from .hybrid import hybrid
 from .manufactured import Group, Manufactured, Term
 from .parts import Part
 from .world import World
@@ -22,7 +23,7 @@ from .wrong import wrong
 PLAIN = {"an ODE", "an ODE, its start by an equation", "an assignment", "implicit algebra"}
 
 
-VARIANTS = {"manufactured": 6, "algebra": 6, "circuit": 6, "ending": 1, "wrong": 1}
+VARIANTS = {"manufactured": 6, "algebra": 6, "circuit": 6, "hybrid": 6, "ending": 1, "wrong": 1}
 """Parts of one structure with other numbers. Equal structures are compiled once, so they cost little."""
 
 
@@ -59,6 +60,7 @@ GENERATORS = {
     "manufactured": manufactured,
     "algebra": algebra,
     "circuit": circuit,
+    "hybrid": hybrid,
     "ending": ending,
     "wrong": wrong,
 }

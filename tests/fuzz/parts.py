@@ -13,6 +13,8 @@ Must = Literal["right", "error"]
 HEADER = """\
 import numpy as np
 from modia_py import Connector, Flow, Input, Model, Par, Var, connect, der, function, time
+from modia_py import Discrete, always, assign, change, pre, reinit, sample, when, where
+from modia_py import clock, hold, previous, sampled
 """
 
 

@@ -6,53 +6,11 @@ Only an error of modia_py's own kind is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from .parts import Deviation, Must, Part, number
-
-Draw = np.random.Generator
-
-
-@dataclass(frozen=True)
-class Wrong:
-    title: str
-    declarations: tuple[str, ...]
-    equations: tuple[str, ...]
-    before: str = ""  # classes
-    kind: str = "wrong"
-    must: Must = "error"
-    stop_time: float = 1.0
-
-    def source(self, name: str) -> str:
-        lines = [
-            f"class {name}(Model):  # {self.title}",
-            *(f"    {text}" for text in self.declarations),
-            "",
-        ]
-        lines += [
-            "    def equations(self):",
-            "        return [",
-            *(f"            {text}," for text in self.equations),
-        ]
-        text = "\n".join([*lines, "        ]", ""])
-        return f"{self.before}\n\n{text}" if self.before else text
-
-    def inputs(self) -> Mapping[str, Callable[[Any], Any]]:
-        return {}
-
-    def deviations(self, times: np.ndarray, values: Callable[[str], np.ndarray]) -> Iterator[Deviation]:
-        return iter(())
-
-    def reductions(self) -> Iterator[Part]:
-        return iter(())
-
-
-def _number(draw: Draw, low: float = 0.3, high: float = 2.5) -> float:
-    return float(np.round(draw.uniform(low, high), 2))
+from .parts import Part, number
+from .wrong_events import endless, misplaced
+from .wrong_part import Draw, Wrong, some_number
 
 
 def dependent_rows(rng: Draw, draw: Draw) -> Wrong:
@@ -74,7 +32,7 @@ def dependent_rows(rng: Draw, draw: Draw) -> Wrong:
 
 
 def dependent_nonlinear(rng: Draw, draw: Draw) -> Wrong:
-    a, b = _number(draw), _number(draw)
+    a, b = some_number(draw), some_number(draw)
     inner = str(
         rng.choice(
             [f"{a} * self.a + {b} * self.b", f"np.sin({a} * self.a) + self.b", f"self.a * {a} + self.b**3"]
@@ -93,7 +51,7 @@ def dependent_nonlinear(rng: Draw, draw: Draw) -> Wrong:
 
 
 def unbalanced(rng: Draw, draw: Draw) -> Wrong:
-    c = _number(draw)
+    c = some_number(draw)
     options = [
         (("x = Var(init=1.0)", "y = Var()"), (f"der(self.x) == -{c} * self.x",)),
         (("x = Var(init=1.0)",), (f"der(self.x) == -{c} * self.x", f"self.x**2 == {c} + time")),
@@ -114,7 +72,7 @@ def unbalanced(rng: Draw, draw: Draw) -> Wrong:
 
 
 def leaves_domain(rng: Draw, draw: Draw) -> Wrong:
-    c = _number(draw, 0.2, 0.8)
+    c = some_number(draw, 0.2, 0.8)
     inside = str(
         rng.choice(
             [
@@ -147,7 +105,7 @@ def leaves_domain(rng: Draw, draw: Draw) -> Wrong:
 
 
 def contradictory_start(rng: Draw, draw: Draw) -> Wrong:
-    c = _number(draw)
+    c = some_number(draw)
     options = [
         (
             (f"x = Var(init={c})", f"y = Var(init={c + 0.5})", "f = Var()"),
@@ -180,7 +138,7 @@ def contradictory_start(rng: Draw, draw: Draw) -> Wrong:
 
 
 def contradictory_constraints(rng: Draw, draw: Draw) -> Wrong:
-    a, b, c = (_number(draw) for _ in range(3))
+    a, b, c = (some_number(draw) for _ in range(3))
     options = [
         (
             ("x = Var(2, init=[1.0, 0.0])", "f = Var()", "g = Var()"),
@@ -214,7 +172,7 @@ def contradictory_constraints(rng: Draw, draw: Draw) -> Wrong:
 def bad_circuit(rng: Draw, draw: Draw) -> Wrong:
     before = "from modia_py.models.electrical import Capacitor, ConstantVoltage, Ground, Inductor, Resistor, TwoPin"
     current = "\n\n\nclass Current(TwoPin):\n    I = Par(1.0)\n\n    def equations(self):\n        return [*super().equations(), self.i == self.I]\n"
-    a, b = _number(draw), _number(draw)
+    a, b = some_number(draw), some_number(draw)
     second = a if rng.random() < 0.5 else b
     parallel = ("connect(self.a.p, self.b.p, self.c.p)", "connect(self.a.n, self.b.n, self.c.n, self.g.p)")
     options = [
@@ -250,7 +208,7 @@ def bad_circuit(rng: Draw, draw: Draw) -> Wrong:
 
 
 def blows_up(rng: Draw, draw: Draw) -> Wrong:
-    c = _number(draw, 0.2, 0.8)
+    c = some_number(draw, 0.2, 0.8)
     options = [
         (("x = Var(init=0.0)",), (f"der(self.x) == {np.pi} * (1 + self.x**2)",)),
         ((f"x = Var(init={1 / c})",), ("der(self.x) == self.x**2",)),
@@ -263,7 +221,7 @@ def blows_up(rng: Draw, draw: Draw) -> Wrong:
 
 
 def no_root(rng: Draw, draw: Draw) -> Wrong:
-    c = _number(draw)
+    c = some_number(draw)
     law = str(
         rng.choice(
             [
@@ -283,7 +241,7 @@ def no_root(rng: Draw, draw: Draw) -> Wrong:
 
 
 def division(rng: Draw, draw: Draw) -> Wrong:
-    c = _number(draw)
+    c = some_number(draw)
     options = [
         (
             ("k = Par(0.0)", "x = Var(init=1.0)", "y = Var()"),
@@ -302,7 +260,7 @@ def division(rng: Draw, draw: Draw) -> Wrong:
 
 
 def slip(rng: Draw, draw: Draw) -> Wrong:
-    c = _number(draw)
+    c = some_number(draw)
     options = [
         (("x = Var(3, init=[1.0, 2.0])",), ("der(self.x) == -self.x",)),
         (("x = Var(3)", "y = Var(2)"), ("self.x == self.y", "self.y == time")),
@@ -337,6 +295,8 @@ MAKERS = [
     no_root,
     division,
     slip,
+    endless,
+    misplaced,
 ]
 
 
