@@ -53,7 +53,8 @@ def follow_friction(p: Numbers, stop: float) -> Solution:
     return followed(pieces)
 
 
-# Two inertias that are coupled for a while: momentum is kept over the impulse
+# Two inertias that are coupled for a while: momentum is kept over the impulse. The integral of the torque
+# has the impulse in it: all the momentum of the second inertia has come through the clutch.
 
 
 def clutch(rng: Draw) -> System:
@@ -110,14 +111,14 @@ def follow_clutch(p: Numbers, stop: float) -> Solution:
                 "w1": line(common, together),
                 "w2": line(common, together),
                 "tau": line(torque),
-                "q": line(0.0, torque),
+                "q": line(p["J2"] * common, torque),
             },
         ),
     ]
     if p["end"] < stop:
         coupled = p["end"] - p["begin"]
         speed = common + together * coupled
-        after = {"w1": line(speed, alone), "w2": line(speed), "tau": line(0.0), "q": line(torque * coupled)}
+        after = {"w1": line(speed, alone), "w2": line(speed), "tau": line(0.0), "q": line(p["J2"] * speed)}
         pieces.append(Piece(p["end"], after))
     return followed(pieces)
 
