@@ -216,7 +216,9 @@ def make_events(
         (z, scale), side = _both(known.relations(t, x, xdot, a)), sides(d)
         wrong = jnp.where(side, -z, z)
         tolerance = a.events.tolerance[0] * scale + a.events.tolerance[1]
-        slack = jnp.where(wrong >= 0.0, wrong + PART_OF_TOLERANCE * tolerance, 0.0)
+        # Rounding must not take a relation back, nor notice it twice.
+        least = PART_OF_TOLERANCE * tolerance
+        slack = jnp.where(wrong >= -least, jnp.maximum(wrong, 0.0) + least, 0.0)
         # What was taken back all the same is not to be noticed again at once.
         noticed = a.events.noticed
         # One that is far from zero was moved there, by a reinit: it is watched as any other.
