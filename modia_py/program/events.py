@@ -218,7 +218,8 @@ def make_events(
         tolerance = a.events.tolerance[0] * scale + a.events.tolerance[1]
         # Rounding must not take a relation back, nor notice it twice.
         least = PART_OF_TOLERANCE * tolerance
-        slack = jnp.where(wrong >= -least, jnp.maximum(wrong, 0.0) + least, 0.0)
+        at_zero = (wrong >= -least) & jnp.isfinite(least) & ~is_time
+        slack = jnp.where(at_zero, jnp.maximum(wrong, 0.0) + least, 0.0)
         # What was taken back all the same is not to be noticed again at once.
         noticed = a.events.noticed
         # One that is far from zero was moved there, by a reinit: it is watched as any other.
