@@ -124,7 +124,7 @@ def test_closed_forms_go_on_at_events_where_they_left_off():
         "a relay with hysteresis": "",
         "pulses": "",
         "dry friction": "",
-        "a clutch": "w1 w2",
+        "a clutch": "w1 w2 q",  # q is the integral of the torque, with the impulse
     }.items():
         parts = (generate("hybrid", 2, number) for number in range(999))
         part = next(part for part in parts if part.system.title == title)
