@@ -1,0 +1,1 @@
+"""Studies of a model: derivatives of simulations, and what is made with them."""

@@ -1,0 +1,141 @@
+"""Derivatives of simulations as methods of a translated model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+from .function import SimulationFunction, make_function
+from .sensitivities import Sensitivities, find_sensitivities
+
+POINTS = 101
+
+
+class DerivativeMethods:
+    """What `CompiledModel` does with derivatives."""
+
+    def function(
+        self,
+        outputs: Sequence[str],
+        times: Any,
+        params: Sequence[str] = (),
+        init: Sequence[str] = (),
+        inputs: Mapping[str, Any] | Sequence[str] = (),
+        *,
+        derivative: str = "reverse",
+        **options: Any,
+    ) -> SimulationFunction:
+        """Make a pure function for JAX of this simulation: names in, arrays out, with derivatives.
+
+        Parameters
+        ----------
+        outputs : sequence of str
+            Variables, or derivatives of them, that are returned.
+        times : array
+            When, increasing. The run ends with the last of them.
+        params : sequence of str
+            Parameters that the argument of the function may contain.
+        init : sequence of str
+            Variables whose start values it may contain.
+        inputs : mapping of str to tuple, number or array
+            All inputs of the model, as for `simulate`. The argument may contain values of tables and
+            constants.
+        derivative : {"reverse", "forward"}
+            Which derivatives JAX can take: gradients (`jax.grad`, `jax.vjp`, `jax.jacrev`), at a cost that
+            does not depend on how many numbers the argument has; or tangents (`jax.jvp`, `jax.jacfwd`), at
+            a cost that does not depend on how many numbers are returned.
+        **options
+            Of `simulate`: start_time, rtol, atol, linear_solver, max_steps.
+
+        Returns
+        -------
+        SimulationFunction
+            `f({"c": 2.0, "s": 0.1}) -> {"s": array}`: a dictionary of some of the names (those left out
+            keep their declared values) to one of outputs with a leading axis of time. Works in `jax.jit`,
+            `jax.vmap` and the derivatives above. What a failed run returns is NaN, and `f.result(...)` says
+            why it has failed.
+
+        Raises
+        ------
+        ModelError
+            If a name or an option is wrong.
+
+        Notes
+        -----
+        Derivatives are those of the recorded steps, of the start, and of events: their times, jumps and
+        impulses. Where there is none (an event that only touches its limit, two events at one instant by
+        coincidence) they are NaN, with a `ModelWarning` that says why. At a time of output at which there
+        is an event, values and derivatives are those just behind it.
+
+        Examples
+        --------
+        >>> import jax
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> f = translate(Decay()).function(["x"], [0.5, 1.0], params=["k"], init=["x"], rtol=1e-9)
+        >>> gradient = jax.grad(lambda theta: f(theta)["x"][-1])({"k": 1.0, "x": 1.0})
+        >>> {name: round(float(value), 6) for name, value in gradient.items()}
+        {'k': -0.367879, 'x': 0.367879}
+        """
+        return make_function(self, outputs, times, params, init, inputs, derivative, options)
+
+    def sensitivities(
+        self,
+        of: Sequence[str],
+        wrt: Sequence[str],
+        stop_time: float,
+        *,
+        start_time: float = 0.0,
+        times: int | Any = POINTS,
+        params: Mapping[str, Any] | None = None,
+        init: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Sensitivities:
+        """Differentiate outputs by parameters and start values, along a run.
+
+        Parameters
+        ----------
+        of : sequence of str
+            Outputs: variables, or derivatives of them.
+        wrt : sequence of str
+            Parameters, and variables that stand for their start values.
+        stop_time, start_time : float
+            The run.
+        times : int or array
+            A number of equidistant times, or the times themselves.
+        params, init, inputs : mapping, optional
+            As for `simulate`: where derivatives are taken.
+        **options
+            Of `simulate`: rtol, atol, linear_solver, max_steps.
+
+        Returns
+        -------
+        Sensitivities
+            By name; relative ones, a data set, a tornado plot.
+
+        Raises
+        ------
+        ModelError
+            If a name or an option is wrong.
+        SimulationError
+            If the run fails, or has no derivative.
+
+        Examples
+        --------
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> found = translate(Decay()).sensitivities(["x"], ["k"], 1.0, times=[0.5, 1.0], rtol=1e-9)
+        >>> found["x", "k"].round(6).tolist()
+        [-0.303265, -0.367879]
+        """
+        if isinstance(times, (int, np.integer)) and not isinstance(times, bool):
+            if times < 2:
+                raise ModelError(f"times = {times}: output needs two points at least.")
+            times = np.linspace(start_time, stop_time, int(times))
+        options = {**options, "start_time": start_time}
+        chosen = np.atleast_1d(np.asarray(times, float))
+        return find_sensitivities(self, of, wrt, chosen, params, init, inputs, options)

@@ -1,0 +1,1 @@
+"""Derivatives of a run: of its steps, its output, its starts and its events, forward and backward."""
