@@ -81,6 +81,9 @@ class Events:
         switches may be a constraint in one mode and none in another.
     with_row_flags : callable
         with_row_flags(p, flags) -> p.
+    must_restart : callable
+        must_restart(p) -> whether the integration starts anew after every event, also where the equations
+        go on as they were: for derivatives, which may change there.
     has_terminal : bool
         Whether something may happen at the end of a run because it is the end.
     """
@@ -95,4 +98,5 @@ class Events:
     ends: Callable[[Any], Any]
     row_flags: Callable[[Any], Any]
     with_row_flags: Callable[[Any, Any], Any]
+    must_restart: Callable[[Any], Any] = lambda p: False
     has_terminal: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 
 from modia_py import simulate, translate
@@ -46,10 +45,6 @@ def test_buck_converter_for_a_thousand_periods():
     assert_allclose(result["capacitor.u"][at], exact[:, 1], atol=5e-5)
 
 
-@pytest.mark.xfail(
-    reason="commutation within nanoseconds, Ron / R = 1e-6: the corrector may fail at some steps",
-    strict=False,
-)
 def test_six_pulse_bridge():
     times = np.linspace(0.0, 0.02, 241)
     result = simulate(switched_examples.SixPulseBridge(), 0.02, times=times)

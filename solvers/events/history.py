@@ -14,7 +14,7 @@ from .log import EventLog
 
 MOST_BYTES_OF_ROWS = 2e8
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Times, x, xdot, and the sizes of steps."""
+"""Times, x, xdot, and sizes and orders of steps: those of rows at events are not told."""
 
 
 class EventHistory:
@@ -75,7 +75,8 @@ def _merged(rows: Rows, log: EventLog, t: np.ndarray, row: np.ndarray) -> tuple[
     removed = np.concatenate([[0], np.cumsum(~keep)])
     at = row - removed[row]  # among the rows that stay
     merged = []
-    pairs = (t, t), (log.x_left, log.x), (log.xdot_left, log.xdot), (log.numbers[:, 4], np.zeros(count))
+    sizes = np.stack([np.asarray(log.numbers)[:, 4], np.zeros(len(log.numbers))], axis=1)
+    pairs = (t, t), (log.x_left, log.x), (log.xdot_left, log.xdot), (sizes, np.zeros((count, 2)))
     for part, (left, right) in zip(rows, pairs, strict=True):
         both = np.stack([np.asarray(left)[:count], np.asarray(right)[:count]], axis=1)
         merged.append(

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from ..linear.contract import Factors
 from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values, value_and_rate
 from ..method.context import Context
+from ..method.rounding import FLOOR, rounding_level
 from ..method.tolerances import error_weights, first_step
 from ..problem import Problem
 
@@ -26,7 +27,8 @@ ITERATIONS = 12
 SETTLED = 1e-4
 """Last change of x, in units of the tolerance of a step: convergence is quadratic, and nothing is left."""
 ROUNDED, SLOPE_ROUNDED, STAGNATED = 1.0, 1e-6, 0.25
-"""The same where changes do not become smaller than such a part of the one before: all is rounding."""
+"""The same where changes do not become smaller than such a part of the one before: all is rounding.
+Changes of x may be larger where rounding of the equations is."""
 LATER = 1e-3
 """So much later, compared with a cautious first step, slopes are looked at again."""
 SLOPE_SETTLED = 1e-9
@@ -79,6 +81,11 @@ def restart(
         # Rounding does not let it become smaller.
         stagnates = (change > STAGNATED * now.change) & (now.iterations > 0)
         settled |= stagnates & (change <= jnp.where(of_slope, SLOPE_ROUNDED, ROUNDED))
+        settled = jax.lax.cond(
+            stagnates & ~settled & ~of_slope,
+            lambda: jnp.all(jnp.abs(delta) <= ROUNDED / weights + rounding(x, values, factors, now)),
+            lambda: settled,
+        )
         goes_on = settled & ~of_slope
         return _Search(
             jnp.where(of_slope, x, x + delta),
@@ -90,6 +97,13 @@ def restart(
             change,
             factors,
         )
+
+    def rounding(x: jax.Array, values: jax.Array, factors: Factors, now: _Search) -> jax.Array:
+        level, _ = rounding_level(
+            problem, method.solver, tables.solver, factors, tables.gather, values,
+            t, x, now.xdot, jnp.asarray(C_ZERO), now.iterations, p,
+        )  # fmt: skip
+        return FLOOR * level
 
     def is_left(now: _Search) -> jax.Array:
         return ~now.settled & (now.iterations < ITERATIONS)

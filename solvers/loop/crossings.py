@@ -5,8 +5,10 @@ The time of the crossing is the first one found, to rounding, at which the side 
 functions the first one counts, and all that have changed until then are reported. A restart there begins
 on the new side, so that no crossing is met twice.
 
-Sides are looked at in a few places inside of each step, too. A function may go and return between two of
-them: where its values there come near zero, the extremum of the polynomial through them is looked at.
+A step is looked at in stretches, most often one. Sides are looked at in a few places of each; where values
+come near zero, at extrema between them, too (`extrema`). A stretch in which a function has no shape that
+its values show is looked at in shorter ones: the solution is known everywhere in a step, and a function of
+it may be much sharper.
 """
 
 from __future__ import annotations
@@ -21,27 +23,22 @@ from ..lanes import each
 from ..method.state import State
 from ..problem import Problem
 from ..status import Status
-from .output import evaluate_within, with_slope_shift
+from .extrema import EVERYWHERE, PLACES, candidates, may_return, refined, unexpected
+from .output import evaluate_within
 
-PLACES = 4
-"""Functions are looked at after each so many-th part of a step."""
-NEAR = 2.0
-"""An extremum beyond zero is possible where a value is no farther from zero than so many times the range
-of the values in this step. (A polynomial of degree 4 goes beyond five values at equal distances by
-less.)"""
-FINE = 16
-"""Points between two places at which the polynomial is evaluated to find its extremum."""
-MOST_EXTREMA = 4
-"""So many extrema of a step, the first ones, are looked at."""
-ELSEWHERE = np.array([0.1371, 0.3819, 0.6180, 0.8541])
-"""Parts of a step at which a function is compared with the polynomial through its values,"""
-UNEXPECTED = 0.03
-"""from which it may differ by this part of its variation in the step,"""
-ROUNDING = 1e-6
-"""if that is more than such a part of its values."""
+SHORTER, LONGER = 0.25, 2.0
+"""The next stretch after one that was too long, and after one that was not."""
 RESOLUTION = 4.0
 """Width of the last bracket in units of rounding of t."""
 MOST_ROUNDS = 100
+
+
+class Stretches(NamedTuple):
+    """How long stretches are."""
+
+    shortest: Any = np.inf
+    """Those that are no longer than this are taken for short enough."""
+    longest: Any = np.inf
 
 
 def crossing_values(problem: Problem, t: Any, x: jax.Array, xdot: jax.Array, p: Any) -> jax.Array:
@@ -62,68 +59,13 @@ def _crossed(problem: Problem, before: jax.Array, after: jax.Array) -> jax.Array
     return (~before & after & (directions >= 0)) | (before & ~after & (directions <= 0))
 
 
-def watch(problem: Problem, p: Any, old: State, state: State, shortest: Any = np.inf) -> State:
-    """Look for crossings in the step from old to state; if there are any, stop at the first.
+class _Found(NamedTuple):
+    """What a look at a step changes in the state."""
 
-    A step longer than `shortest` in which a function has no shape that its values show has the status
-    UNRESOLVED: shorter ones are to be made.
-    """
-    if problem.crossings is None and (problem.events is None or not state.sides.shape[0]):
-        return state
-    # A run that has come to another end than that of the interval ends there.
-    goes_on = (state.number("status") == Status.RUNNING) | (state.number("status") == Status.SUCCESS)
-    return jax.lax.cond(
-        (state.number("t") > old.number("t")) & goes_on,
-        lambda: _look_into_step(problem, p, old, state, shortest),
-        lambda: state._replace(sides=old.sides),
-    )
-
-
-def _look_into_step(problem: Problem, p: Any, old: State, state: State, shortest: Any) -> State:
-    before, now = old.number("t"), state.number("t")
-    state = with_slope_shift(old, state)
-
-    def values_then(t: jax.Array) -> jax.Array:
-        return crossing_values(problem, t, *evaluate_within(state, t), p)
-
-    def time_of(part: Any) -> jax.Array:
-        return jnp.where(part == 1.0, now, before + part * (now - before))
-
-    parts = jnp.arange(PLACES + 1) / PLACES
-    everywhere = jnp.concatenate([parts, jnp.asarray(ELSEWHERE)])
-    values = each(values_then, time_of(everywhere), problem.one_by_one)
-    values, others = values[: PLACES + 1], values[PLACES + 1 :]
-    unresolved = ~_is_resolved(values, others) & (now - before > shortest)
-    sides = jnp.concatenate([old.sides[None], values[1:] > 0])
-    changes = jnp.any(_crossed(problem, sides[:-1], sides[1:]), axis=1)
-    state = state._replace(sides=sides[-1])
-
-    def at_places() -> _Bracket:
-        first = jnp.argmax(changes)
-        return _Bracket(jnp.any(changes), time_of(parts[first]), time_of(parts[first + 1]), sides[first])
-
-    # A crossing between later places must not hide an extremum before them.
-    near = _may_return(values) & ~changes[0]
-    bracket = jax.lax.cond(
-        near, lambda: _between_places(problem, p, values, sides, state, before, now), at_places
-    )
-    stops = bracket.found & ~unresolved
-    state = jax.lax.cond(stops, lambda: _stop_at_first(problem, p, bracket, state), lambda: state)
-    status = jnp.where(unresolved, int(Status.UNRESOLVED), state.number("status"))
-    return state.with_numbers(status=status)
-
-
-def _is_resolved(values: jax.Array, others: jax.Array) -> jax.Array:
-    """Whether functions are elsewhere in the step what the polynomial through their values says, as far as
-    they come near zero."""
-    expected = jnp.asarray(_through_places(ELSEWHERE)) @ values
-    every = jnp.concatenate([values, others])
-    high, low = every.max(axis=0), every.min(axis=0)
-    variation = high - low
-    matters = (jnp.minimum(jnp.abs(high), jnp.abs(low)) < NEAR * variation) | ((high > 0) != (low > 0))
-    matters &= variation > ROUNDING * jnp.maximum(jnp.abs(high), jnp.abs(low))
-    off = jnp.max(jnp.abs(others - expected), axis=0)
-    return ~jnp.any(matters & (off > UNEXPECTED * variation))
+    sides: jax.Array
+    crossed: jax.Array
+    reached: jax.Array
+    status: jax.Array
 
 
 class _Bracket(NamedTuple):
@@ -135,60 +77,115 @@ class _Bracket(NamedTuple):
     sides: jax.Array
 
 
-def _may_return(values: jax.Array) -> jax.Array:
-    """Whether a function might go beyond zero and return between two places."""
-    high, low = values.max(axis=0), values.min(axis=0)
-    distance = jnp.minimum(jnp.abs(high), jnp.abs(low))
-    return jnp.any((distance < NEAR * (high - low)) & (high != low))
+class _Look(NamedTuple):
+    """How far a step was looked at."""
+
+    low: jax.Array
+    """The next stretch begins here,"""
+    sides: jax.Array
+    """with these sides,"""
+    width: jax.Array
+    """and is so long, if the step is."""
+    bracket: _Bracket
 
 
-_POINTS = np.linspace(0.0, 1.0, FINE * PLACES + 1)
-
-
-def _through_places(points: np.ndarray) -> np.ndarray:
-    """Values at points of the polynomial through values at the places, as a matrix."""
-    places = np.arange(PLACES + 1) / PLACES
-    powers = np.vander(places, PLACES + 1, increasing=True)
-    return np.vander(points, PLACES + 1, increasing=True) @ np.linalg.inv(powers)
-
-
-def _between_places(
+def watch(
     problem: Problem,
     p: Any,
-    values: jax.Array,
+    before: jax.Array,
     sides: jax.Array,
     state: State,
-    before: jax.Array,
-    now: jax.Array,
-) -> _Bracket:
-    """The same with places where polynomials through the values have extrema on the other side."""
-    count = values.shape[1]
-    fine = jnp.asarray(_through_places(_POINTS)) @ values
-    # Where a function is positive at the start, its smallest value matters, else its largest.
-    towards = jnp.where(values[0] > 0, 1.0, -1.0) * fine
-    place = jnp.clip(jnp.argmin(towards, axis=0), 1, len(_POINTS) - 2)
-    around = jnp.stack([towards[place + k, jnp.arange(count)] for k in (-1, 0, 1)])
-    curvature = around[0] - 2.0 * around[1] + around[2]
-    shift = jnp.where(curvature > 0, 0.5 * (around[0] - around[2]) / curvature, 0.0)
-    lowest = around[1] - 0.25 * (around[0] - around[2]) * shift
-    part = (place + jnp.clip(shift, -1.0, 1.0)) / (len(_POINTS) - 1)
-    # The polynomial is as good as that: whether it is beyond zero, the function itself will say.
-    margin = 2.0 * UNEXPECTED * (values.max(axis=0) - values.min(axis=0))
-    found = jnp.sort(jnp.where(lowest <= margin, part, 1.0))[:MOST_EXTREMA]
-    parts = jnp.sort(jnp.concatenate([jnp.arange(PLACES + 1) / PLACES, found]))
-    times = jnp.where(parts >= 1.0, now, before + parts * (now - before))
+    stretches: Stretches | None = None,
+) -> State:
+    """Look for crossings in the step to state, from a time before and these sides; if there are any, stop
+    at the first."""
+    stretches = stretches or Stretches()
+    # A run that has come to another end than that of the interval ends there.
+    now, status = state.number("t"), state.number("status")
+    goes_on = (now > before) & ((status == Status.RUNNING) | (status == Status.SUCCESS))
 
-    def sides_then(t: jax.Array) -> jax.Array:
-        return sides_at(problem, t, *evaluate_within(state, t), p)
+    def is_left(carry: tuple[_Look, jax.Array]) -> jax.Array:
+        look, _ = carry
+        return goes_on & (look.low < now) & ~look.bracket.found
 
-    later = each(sides_then, times[1:], problem.one_by_one)
-    all_sides = jnp.concatenate([sides[:1], later])
-    changes = jnp.any(_crossed(problem, all_sides[:-1], all_sides[1:]), axis=1)
-    first = jnp.argmax(changes)
-    return _Bracket(jnp.any(changes), times[first], times[first + 1], all_sides[first])
+    def go_on(carry: tuple[_Look, jax.Array]) -> tuple[_Look, jax.Array]:
+        look, table = carry
+        look = _look(problem, p, look, state._replace(table=table), stretches)
+        return look, jax.lax.optimization_barrier(table)
+
+    nothing = _Bracket(jnp.zeros((), bool), before, now, sides)
+    begun = _Look(before, sides, jnp.minimum(now - before, stretches.longest), nothing)
+    # The table goes through the loop as if it were changed there: as a constant of the loop it is copied.
+    looked, table = jax.lax.while_loop(is_left, go_on, (begun, state.table))
+    state = state._replace(table=table)
+    found = _Found(looked.sides, state.crossed, state.number("reached"), status)
+    # Branches return little: what they return is copied.
+    found = jax.lax.cond(
+        looked.bracket.found, lambda: _first(problem, p, looked.bracket, state), lambda: found
+    )
+    state = state._replace(sides=found.sides, crossed=found.crossed)
+    return state.with_numbers(reached=found.reached, status=found.status)
 
 
-def _stop_at_first(problem: Problem, p: Any, bracket: _Bracket, state: State) -> State:
+def _look(problem: Problem, p: Any, look: _Look, state: State, stretches: Stretches) -> _Look:
+    """A look at one stretch; at no more than its length where it is too long."""
+    now, low = state.number("t"), look.low
+    # No sliver is left at the end.
+    high = jnp.where(low + 1.5 * look.width >= now, now, low + look.width)
+
+    def time_of(part: Any) -> jax.Array:
+        return jnp.where(part >= 1.0, high, low + part * (high - low))
+
+    def values_at(parts: jax.Array) -> jax.Array:
+        return each(
+            lambda t: crossing_values(problem, t, *evaluate_within(state, t), p),
+            time_of(parts),
+            problem.one_by_one,
+        )
+
+    # Computed once, not wherever they are used.
+    everywhere = jax.lax.optimization_barrier(values_at(jnp.asarray(EVERYWHERE)))
+    values, others = everywhere[: PLACES + 1], everywhere[PLACES + 1 :]
+    off, is_off = unexpected(values, others)
+    too_long = jnp.any(is_off) & (high - low > stretches.shortest)
+    parts = jnp.asarray(EVERYWHERE[: PLACES + 1])
+
+    def bracket_of(parts: jax.Array, later: jax.Array) -> _Bracket:
+        all_sides = jnp.concatenate([look.sides[None], later > 0])
+        changes = jnp.any(_crossed(problem, all_sides[:-1], all_sides[1:]), axis=1)
+        first, times = jnp.argmax(changes), time_of(parts)
+        return _Bracket(jnp.any(changes), times[first], times[first + 1], all_sides[first])
+
+    def between() -> _Bracket:
+        """With places where polynomials through the values have extrema on the other side."""
+        part, function, sign = candidates(values, off)
+
+        def own_values(parts: jax.Array) -> jax.Array:
+            all_values = values_at(parts.reshape(-1))
+            own = jnp.tile(function, parts.shape[0])
+            return sign * jnp.take_along_axis(all_values, own[:, None], axis=1).reshape(parts.shape)
+
+        def search() -> _Bracket:
+            more = jnp.sort(jnp.concatenate([parts, part, refined(part, own_values)]))
+            return bracket_of(more, values_at(more[1:]))
+
+        return jax.lax.cond(jnp.any(part < 1.0), search, lambda: bracket_of(parts, values[1:]))
+
+    at_places = bracket_of(parts, values[1:])
+    # A crossing between later places must not hide an extremum before them.
+    near = may_return(values) & ~(at_places.found & (at_places.low == low)) & ~too_long
+    bracket = jax.lax.cond(near, between, lambda: at_places)
+    bracket = bracket._replace(found=bracket.found & ~too_long)
+    width = jnp.where(too_long, SHORTER, LONGER) * (high - low)
+    return _Look(
+        jnp.where(too_long, low, high),
+        jnp.where(too_long, look.sides, values[-1] > 0),
+        jnp.minimum(width, stretches.longest),
+        bracket,
+    )
+
+
+def _first(problem: Problem, p: Any, bracket: _Bracket, state: State) -> _Found:
     """The first crossing of a bracket.
 
     The Illinois variant of false position for all functions that have crossed, of which the first one
@@ -224,4 +221,4 @@ def _stop_at_first(problem: Problem, p: Any, bracket: _Bracket, state: State) ->
     _, time, *_ = jax.lax.while_loop(is_wide, narrow, start)
     sides = values_at(time) > 0
     crossed = _crossed(problem, before, sides)
-    return state.with_numbers(reached=time, status=Status.CROSSING)._replace(sides=sides, crossed=crossed)
+    return _Found(sides, crossed, time, jnp.asarray(int(Status.CROSSING), jnp.int32))

@@ -18,15 +18,13 @@ from ..events.log import EventLog, note
 from ..events.rhythm import Rhythm, accumulates, after_event, stands_still
 from ..method.context import Context
 from ..method.controller import IN_JAX
-from ..method.numbers import AT, COUNTS, NEW_MATRIX
 from ..method.polynomial import rescale
 from ..method.state import State
 from ..status import Status
+from .crossings import Stretches
 from .output import evaluate_within
 from .start import Origin, start
 
-SHORTER = 0.25
-"""A step after one that was too long for what is watched."""
 RESTART_FACTOR = 0.1
 """The first step after an event, compared with the one that would have been chosen at a start."""
 ASIDE = 1e-3
@@ -42,8 +40,8 @@ class Hybrid(NamedTuple):
     """The end of this stretch of the run."""
     log: EventLog
     rhythm: Rhythm
-    shortest: Any
-    """Steps no longer than this are taken for short enough for what is watched."""
+    stretches: Stretches
+    """In which steps are looked at."""
 
     def context(self, base: Context) -> Context:
         """That of attempts until the next time event."""
@@ -76,7 +74,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         (found.first, events.discretes(found.p)),
     )
     rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop)
-    after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm, hybrid.shortest)
+    after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm, hybrid.stretches)
     # Python tries again from the values before, more carefully.
     lost = found.status == Status.NO_RESTART
     after = jax.tree.map(lambda new, old: jnp.where(lost, old, new), after, hybrid)
@@ -84,7 +82,8 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     found = found._replace(status=jnp.where(endless, int(Status.ZENO), found.status))
     still = (found.status == Status.RUNNING) & stands_still(rhythm, state.sides.shape[0])
     found = found._replace(status=jnp.where(still, int(Status.CHATTERING), found.status))
-    goes_on = ~is_crossing & ~_has_broken(context, t, x, xdot, found)
+    is_new = _has_broken(context, t, x, xdot, found) | events.must_restart(found.p)
+    goes_on = ~is_crossing & ~is_new
     stays = (goes_on & (found.status == Status.RUNNING)) | lost
     state = jax.lax.cond(
         stays,
@@ -92,16 +91,6 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         lambda: _started(after.context(base), t, found, state),
     )
     return state, after
-
-
-def with_shorter_step(context: Context, old: State, state: State) -> State:
-    """Back to the state before a step that was too long for what is watched, with a shorter one to be made;
-    counts and matrix are those of now."""
-    fitted, factor = IN_JAX.fit(SHORTER, old.number("h"), old.number("t"), context.settings.step_limits)
-    kept = {name: state.numbers[getattr(AT, name)] for name in (*COUNTS, *NEW_MATRIX, "attempts")}
-    table = rescale(old.table, factor, old.number("order"))
-    back = old.with_rounding(state.rounding)._replace(table=table, factors=state.factors)
-    return back.with_numbers(**kept, h=fitted, equal_steps=0, status=int(Status.RUNNING))
 
 
 def _as_before(context: Context, found: Handled, state: State) -> State:

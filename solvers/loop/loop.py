@@ -17,13 +17,13 @@ import jax.numpy as jnp
 
 from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
-from ..method.state import State
+from ..method.state import State, histogram
 from ..method.table import in_place_if
 from ..native import attempt as native
 from ..status import Status
 from . import attempt as pure
 from .crossings import watch
-from .hybrid import Hybrid, event_waits, meet_event, with_shorter_step
+from .hybrid import Hybrid, event_waits, meet_event
 from .output import Buffer, empty_buffer, write_output
 
 
@@ -45,7 +45,7 @@ def run_chunk(
     limit, always = state.number("attempts") + attempts, jnp.asarray(every_step)
     buffer = empty_buffer(times, context.problem.size)
     # Rows for which there was no room before: of the step that was made last, only the next one is known.
-    last_step = state.number("h") / GROW_AT_MOST
+    last_step = jnp.stack([state.number("h") / GROW_AT_MOST, jnp.zeros(())])
     state, buffer = write_output(state, buffer, always, jnp.zeros((), bool), last_step)
     state, vectors = loop.prepare(_now(context, hybrid), state)
     Carry = tuple[State, Any, Buffer, Hybrid | None]
@@ -70,18 +70,14 @@ def run_chunk(
         wanted = jnp.where(always, -jnp.inf, buffer.times[buffer.rows])
         pause = jnp.stack([wanted, limit.astype(float)])
         state, vectors = loop.attempt(now, old, vectors, pause)
-        if hybrid is None:
-            state = watch(now.problem, now.p, old, state)
-        else:
-            state = watch(now.problem, now.p, old, state, hybrid.shortest)
-
-            def again(carry: tuple[State, Any]) -> tuple[State, Any]:
-                return loop.prepare(now, with_shorter_step(now, old, carry[0]))
-
-            unresolved = state.number("status") == Status.UNRESOLVED
-            state, vectors = in_place_if(unresolved, again, (state, vectors))
+        if old.sides.shape[0]:
+            # The table of the old state must not be used any more: it would be copied at every attempt.
+            before, sides = old.number("t"), old.sides
+            state = state._replace(xdot_before=old.xdot)
+            stretches = None if hybrid is None else hybrid.stretches
+            state = watch(now.problem, now.p, before, sides, state, stretches)
         moved = state.number("reached") > old.number("reached")
-        state, buffer = write_output(state, buffer, always, moved, state.number("last_step"))
+        state, buffer = write_output(state, buffer, always, moved, _made(old.numbers, state))
         return state, vectors, buffer, hybrid
 
     def body(carry: Carry) -> Carry:
@@ -93,6 +89,12 @@ def run_chunk(
 
     state, _, buffer, hybrid = jax.lax.while_loop(going, body, (state, vectors, buffer, hybrid))
     return state, buffer, hybrid
+
+
+def _made(before: jax.Array, state: State) -> jax.Array:
+    """Size and order of the last step, which was counted among those of its order."""
+    order = jnp.argmax(histogram(state.numbers) - histogram(before))
+    return jnp.stack([state.number("last_step"), order.astype(float)])
 
 
 def _now(context: Context, hybrid: Hybrid | None) -> Context:

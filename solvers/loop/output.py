@@ -18,7 +18,8 @@ class Buffer(NamedTuple):
     x: jax.Array
     xdot: jax.Array
     step: jax.Array
-    """Size of the step in which a row lies: between steps xdot is as accurate as x over that."""
+    """Size and order of the step in which a row lies: between steps xdot is as accurate as x over the
+    size."""
     rows: jax.Array
 
     @property
@@ -32,7 +33,7 @@ def empty_buffer(times: jax.Array, size: int) -> Buffer:
         times,
         jnp.zeros((rows, size)),
         jnp.zeros((rows, size)),
-        jnp.zeros(rows),
+        jnp.zeros((rows, 2)),
         jnp.zeros((), jnp.int32),
     )
 
@@ -52,7 +53,8 @@ def write_output(
     state: State, buffer: Buffer, every_step: jax.Array, moved: jax.Array, step: jax.Array
 ) -> tuple[State, Buffer]:
     """All wanted times up to the one that is reached, as long as there is room; or with `every_step` the
-    one that is reached, if the state has moved, by a step of this size. The state is returned as it was."""
+    one that is reached, if the state has moved, by a step of this size and order. The state is returned as
+    it was."""
     capacity = buffer.times.shape[0]
     end = jnp.where(every_step, jnp.minimum(buffer.rows + moved, capacity), capacity)
 
@@ -83,24 +85,18 @@ def evaluate(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.where(at_step, state.x, x), jnp.where(at_step, state.xdot, xdot)
 
 
-def with_slope_shift(old: State, state: State) -> State:
-    """After a step from old to state, for `evaluate_within`.
+def evaluate_within(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """x and xdot within the last step, with the right slopes at both of its ends.
 
     At order one the slope of the polynomial is one number for the whole step; a force that is looked at
     would jump where the step begins.
     """
-    before, now = old.number("t"), state.number("t")
-    order, h = state.number("order"), state.number("h")
-    at_start = old.xdot - interpolate(state.table, order, h, before - now)[1]
-    at_end = state.xdot - interpolate(state.table, order, h, jnp.zeros(()))[1]
-    return state._replace(slope_shift=jnp.stack([at_end, (at_end - at_start) / (now - before)]))
-
-
-def evaluate_within(state: State, t: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """x and xdot within the last step, with the right slopes at both of its ends."""
     x, xdot = evaluate(state, t)
-    now = state.number("t")
-    if not state.slope_shift.shape[0]:
+    if not state.xdot_before.shape[0]:
         return x, xdot
-    at_end, change = state.slope_shift
-    return x, jnp.where(t == now, xdot, xdot + at_end + change * (t - now))
+    now, last_step = state.number("t"), state.number("last_step")
+    order, h = state.number("order"), state.number("h")
+    at_start = state.xdot_before - interpolate(state.table, order, h, -last_step)[1]
+    at_end = state.xdot - interpolate(state.table, order, h, jnp.zeros(()))[1]
+    part = jnp.where(last_step > 0, (now - t) / last_step, 0.0)
+    return x, jnp.where(t == now, xdot, xdot + at_end + part * (at_start - at_end))
