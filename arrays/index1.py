@@ -113,14 +113,17 @@ def _solvable_within_blocks(structure: Structure, blocks: Blocks, tearing: bool)
 
     Across blocks it would be possible too, but could make a constraint depend on a derivative.
     """
-    block_of_equation = _handed_down(
-        blocks.block_of_equation(structure.equation_count), structure.integral_of_equation()
-    )
-    block_of_variable = _handed_down(
-        blocks.block_of_variable(structure.variable_count), structure.integral_of_variable()
-    )
+    block_of_equation, block_of_variable = blocks_of_nodes(structure, blocks)
     same = block_of_equation[structure.equation_of_entry()] == block_of_variable[structure.variables]
     return replace(structure, solvable=structure.solvable & same & tearing)
+
+
+def blocks_of_nodes(structure: Structure, blocks: Blocks) -> tuple[Integers, Integers]:
+    """The block of each equation and of each variable, on every level; NONE where there is none."""
+    return (
+        _handed_down(blocks.block_of_equation(structure.equation_count), structure.integral_of_equation()),
+        _handed_down(blocks.block_of_variable(structure.variable_count), structure.integral_of_variable()),
+    )
 
 
 def _handed_down(block_of: Integers, integral: Integers) -> Integers:

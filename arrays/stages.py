@@ -15,10 +15,13 @@ import numpy as np
 
 from .blt import Blocks
 from .cycles import assignment_stages
-from .index1 import Index1Form, special_index1
+from .index1 import Index1Form, blocks_of_nodes, special_index1
 from .structure import NONE, Integers, Structure
 
 MOST_STAGES = 24
+ASSIGNMENTS_AN_UNKNOWN = 4
+"""In a longer chain that is not cut: see `chains_may_stay`."""
+ALL_ASSIGNED = "what can be assigned is assigned"
 TRIES = 4  # cutting may open other ways to assign, which are as long
 
 
@@ -34,6 +37,28 @@ def stages_of(form: Index1Form) -> Integers:
     )
 
 
+def chains_may_stay(form: Index1Form, blocks: Blocks, most: int = MOST_STAGES) -> bool:
+    """Whether long chains of assignments are harmless to the numbers.
+
+    In a chain that one unknown is sent through, to be found from what comes out at the end, errors may
+    grow with each assignment: a ladder of resistors makes 10^40 of one in a hundred sections. In a tree of
+    bodies each joint adds an unknown of its own. So a long chain may stay where its block has an unknown
+    for every few assignments.
+    """
+    structure, stage = form.structure, stages_of(form)
+    of_equation, of_variable = blocks_of_nodes(structure, blocks)
+    block = of_equation[form.local_equations]
+    known = block != NONE
+    first, last = np.full(len(blocks), np.iinfo(np.int64).max), np.zeros(len(blocks), np.int64)
+    np.minimum.at(first, block[known], stage[known])
+    np.maximum.at(last, block[known], stage[known])
+    held = np.where(form.value != NONE, form.value, form.derivative)
+    mine = (held != NONE) & (of_variable[held] != NONE)
+    unknowns = np.bincount(of_variable[held[mine]], form.slot_size()[mine], len(blocks))
+    length = np.maximum(last - first + 1, 0)
+    return bool(((length <= most) | (length <= ASSIGNMENTS_AN_UNKNOWN * unknowns)).all())
+
+
 def index1_with_few_stages(
     structure: Structure,
     blocks: Blocks,
@@ -45,7 +70,7 @@ def index1_with_few_stages(
     sentence about it."""
     form = special_index1(structure, blocks, tearing=True, keep=keep, switched=switched)
     longest = int(stages_of(form).max(initial=0))
-    note = "what can be assigned is assigned"
+    note = ALL_ASSIGNED
     for _ in range(TRIES):
         stage = stages_of(form)
         if stage.max(initial=0) <= most:

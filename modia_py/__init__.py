@@ -36,6 +36,14 @@ from .language.when import always, when  # noqa: E402
 from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
 from .results.result import Result  # noqa: E402
 from .simulate import simulate  # noqa: E402
+from .studies.designs import (  # noqa: E402
+    grid_design,
+    latin_hypercube_design,
+    sampled_design,
+    sobol_design,
+)
+from .studies.ensemble import Ensemble  # noqa: E402
+from .studies.sobol_indices import SobolIndices, sobol_indices  # noqa: E402
 from .translate import translate  # noqa: E402
 
 __version__ = "0.1.0"
@@ -45,6 +53,7 @@ __all__ = [
     "CompiledModel",
     "Connector",
     "Discrete",
+    "Ensemble",
     "FlatModel",
     "FlatResidual",
     "Flow",
@@ -57,6 +66,7 @@ __all__ = [
     "Result",
     "SimulationError",
     "SimulationInterrupted",
+    "SobolIndices",
     "StructureError",
     "Var",
     "always",
@@ -69,14 +79,19 @@ __all__ = [
     "elaborate",
     "flat_residual",
     "function",
+    "grid_design",
     "hold",
     "initial",
+    "latin_hypercube_design",
     "pre",
     "previous",
     "reinit",
     "sample",
     "sampled",
+    "sampled_design",
     "simulate",
+    "sobol_design",
+    "sobol_indices",
     "terminal",
     "terminate",
     "time",

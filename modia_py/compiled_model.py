@@ -25,9 +25,11 @@ from .simulation.translated_model import TranslatedModel
 from .solvers import Status, consistent_xdot
 from .start.events import with_rows_of_mode
 from .start.problem import StartPoint
+from .studies.derivative_methods import DerivativeMethods
+from .studies.study_methods import EnsembleMethods
 
 
-class CompiledModel(TranslatedModel):
+class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
     """A model in its special index-1 form, ready to be simulated again and again.
 
     `translate` makes it. What is compiled is kept: other parameters, start values, tables, times and

@@ -9,11 +9,14 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from .arrays.stages import ALL_ASSIGNED, chains_may_stay
 from .arrays.structure import Integers
 from .arrays.transform import SingularStructure, Transformation, transform
+from .collector import collector_paused
 from .compiled_model import CompiledModel
 from .errors import ModelError, ModelWarning, StructureError
 from .interruptions import Interruptible, check_process
@@ -23,16 +26,24 @@ from .language.model import Model
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
+from .lowering.step_cost import step_cost
 from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
 from .program.fingerprint import fingerprint
 from .program.translation import Translation
+from .studies.sendable import Recipe, model_digest
 
 MOST_PIECES = 60
 """Pieces of program for assignments, one for each kind of equation in each stage, with tearing="auto"."""
+CHEAP_STEP = 30e-6
+"""Seconds, about: where a step takes less, other forms are not tried."""
 MOST_TRANSLATIONS = 32
 """Translations that are remembered; the one not used for longest is forgotten first."""
 
+MOST_RECEIVED = 8
+"""Models from other processes that are remembered."""
+
+_received: dict[str, CompiledModel] = {}
 _translations: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
 
 
@@ -47,8 +58,9 @@ def translate(
         An instance of a model class, or what `elaborate` has made of one.
     tearing : bool or "auto"
         True: assign all variables that can be; False: none, everything stays in the sparse system;
-        "auto": assign, but without long chains of assignments, and nothing where assignments of very many
-        kinds would make a program that takes long to compile.
+        "auto": whichever makes a step cheaper, by the number of its operations; without long chains of
+        assignments that one unknown is sent through, and nothing where assignments of very many kinds
+        would make a program that takes long to compile. `report()` says what was done, and why.
     check : bool
         Validate the result of every pass; slower.
 
@@ -82,12 +94,35 @@ def translate(
     if not isinstance(tearing, bool) and tearing != "auto":
         raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')
     check_process()
-    with Interruptible("The translation"):
+    with Interruptible("The translation"), collector_paused():
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
         translation = _known_translation(flat, tearing, check)
     for text in translation.warnings:
         warnings.warn(text, ModelWarning, stacklevel=2)
-    return CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
+    compiled = CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
+    if isinstance(model, Model):
+        arguments, named = model._arguments
+        compiled.recipe = Recipe(_remade, type(model), arguments, named, {"tearing": tearing})
+    return compiled
+
+
+def _remade(
+    model_class: type, arguments: tuple[Any, ...], named: dict[str, Any], options: dict, digest: str
+) -> CompiledModel:
+    """A model that was sent here from another process: made and translated again, once."""
+    if digest not in _received:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)  # they were given where it comes from
+            found = translate(model_class(*arguments, **named), **options)
+        if model_digest(found.flat) != digest:
+            raise ModelError(
+                f"{model_class.__name__} is not the same model here: it was changed after it was made, or "
+                f"workers have another version of its file. Give all values when it is made, or as params."
+            )
+        while len(_received) >= MOST_RECEIVED:
+            _received.pop(next(iter(_received)), None)
+        _received[digest] = found
+    return _received[digest]
 
 
 def _known_translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translation:
@@ -128,12 +163,51 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
     functions = with_plans(structure, index1_functions(structure, transformed))
-    if tearing == "auto" and functions.plans is None and _is_long(functions):
-        note = f"nothing is assigned: {functions.pieces} pieces of program would take long to compile"
-        transformed = replace(_transformed(flat, structure, False, check, switched), tearing=note)
-        functions = with_plans(structure, index1_functions(structure, transformed))
+    if tearing == "auto":
+
+        def other(tearing: bool) -> Form:
+            form = _transformed(flat, structure, tearing, check, switched)
+            return form, with_plans(structure, index1_functions(structure, form))
+
+        transformed, functions = _by_cost(transformed, functions, other)
     seconds["functions"] = clock.perf_counter() - began
     return Translation(structure, transformed, functions, seconds, switched)
+
+
+Form = tuple[Transformation, Index1Functions]
+
+
+def _by_cost(
+    transformed: Transformation, functions: Index1Functions, other: Callable[[bool], Form]
+) -> Form:
+    """The form whose steps take least: as it is, with all assignments, or without any."""
+    assigns = len(transformed.form.local_equations) > 0
+    if functions.plans is None:
+        if not assigns or not _is_long(functions):
+            return transformed, functions
+        note = f"nothing is assigned: {functions.pieces} pieces of program would take long to compile"
+        transformed, functions = other(False)
+        return replace(transformed, tearing=note), functions
+    cost = step_cost(functions)
+    if cost is None or cost <= CHEAP_STEP:
+        return transformed, functions
+    forms = [(cost, transformed, functions)]
+    wanted = [True] if transformed.tearing != ALL_ASSIGNED else []
+    for tearing in [*wanted, False] if assigns else wanted:
+        form, made = other(tearing)
+        cost = step_cost(made)
+        if cost is not None and (not tearing or chains_may_stay(form.form, form.blocks)):
+            note = ALL_ASSIGNED if tearing else "nothing is assigned"
+            forms.append((cost, replace(form, tearing=note), made))
+    forms.sort(key=lambda each: each[0])
+    if len(forms) == 1:
+        return transformed, functions
+    (cost, transformed, functions), (more, _, instead) = forms[:2]
+    note = (
+        f"{transformed.tearing}: a step takes some {1e6 * cost:.0f} us by the number of its operations, "
+        f"and {1e6 * more:.0f} us with {instead.size} unknowns"
+    )
+    return replace(transformed, tearing=note), functions
 
 
 def _is_long(functions: Index1Functions) -> bool:

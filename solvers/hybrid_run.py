@@ -17,6 +17,7 @@ from .events.handle import MOST_PASSES
 from .events.history import EventHistory, Rows
 from .events.log import EventLog, empty_log
 from .events.rhythm import no_events
+from .loop.crossings import Stretches
 from .loop.hybrid import Hybrid
 from .roots.initialize import impulse_start
 from .status import Status
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from .loop.compiled import CompiledProblem
 
 LOG_BYTES = 2e6
-SHORTEST = 1e-5
-"""Part of the interval: shorter steps are always short enough for what is watched."""
+SHORTEST, LONGEST = 1e-5, 1 / 128
+"""Parts of the interval: in stretches between these lengths steps are looked at for crossings."""
+MANY_UNKNOWNS = 1000
+"""With more of them looks cost more, and the longest stretch is longer in proportion."""
 MOST_LOGGED, FEWEST_LOGGED = 256, 4
 """Events in one chunk."""
 
@@ -54,7 +57,9 @@ class HybridRun:
         self.history = EventHistory(discretes, size)
         fit = LOG_BYTES / (32 * size + 16 * len(discretes) + 32)
         self.log = empty_log(int(min(max(fit, FEWEST_LOGGED), MOST_LOGGED)), size, len(discretes))
-        self.hybrid = Hybrid(p, np.inf, np.inf, self.log, no_events(t0), np.float64(SHORTEST * (t1 - t0)))
+        longest = LONGEST * max(1.0, size / MANY_UNKNOWNS)
+        stretches = Stretches(np.float64(SHORTEST * (t1 - t0)), np.float64(longest * (t1 - t0)))
+        self.hybrid = Hybrid(p, np.inf, np.inf, self.log, no_events(t0), stretches)
         self.message = ""
 
     @property
@@ -123,7 +128,7 @@ class HybridRun:
         """Note an event that was handled outside of the loop: the row just after it."""
         discretes = np.asarray(self.events.discretes(after.p))
         self.history.add(t, after.first, discretes, rows_before, after.passes, is_crossing)
-        return np.array([t]), after.x[None], after.xdot[None], np.zeros(1)
+        return np.array([t]), after.x[None], after.xdot[None], np.zeros((1, 2))
 
 
 def has_changed(events: Events, p: Any, x: Any, after: Values) -> bool:

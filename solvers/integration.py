@@ -121,7 +121,7 @@ class Integration(EventsOutsideTheLoop):
         if isinstance(chunk, Status):
             return chunk
         if self.every_step:
-            self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None], np.zeros(1))
+            self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None], np.zeros((1, 2)))
         return self._go_on(chunk)
 
     def again(self, t: float) -> None:
@@ -266,7 +266,7 @@ class Integration(EventsOutsideTheLoop):
             count = int(np.searchsorted(self.arguments.times, t, side="right")) - self.next_time
             count = max(count, 0)
         x, xdot = np.tile(self.x_last, (count, 1)), np.tile(self.xdot_last, (count, 1))
-        self._keep(np.full(count, t), x, xdot, np.zeros(count))
+        self._keep(np.full(count, t), x, xdot, np.zeros((count, 2)))
 
     # What happened ---------------------------------------------------------------------------------------
 
@@ -313,7 +313,8 @@ class Integration(EventsOutsideTheLoop):
             t=t,
             x=x,
             xdot=xdot,
-            step=step,
+            step=step[:, 0],
+            order=step[:, 1].astype(np.int64),
             status=status,
             message=self.refusal
             or " ".join(part for part in (status.advice, self.detail, warning) if part),

@@ -50,7 +50,7 @@ class EventsOutsideTheLoop:
     def _keep_event(self, after: Values, is_crossing: bool) -> None:
         assert self.hybrid is not None
         t, x, xdot = self.left or (self.t_last, self.x_last, self.xdot_last)
-        self._keep(np.array([t]), x[None], xdot[None], np.zeros(1), wanted=0)
+        self._keep(np.array([t]), x[None], xdot[None], np.zeros((1, 2)), wanted=0)
         if self.left is not None:
             self.restarts[-1] += 1  # the row just before it belongs to what was before the stop
         row = self.hybrid.record(self.t_last, after, self.rows_written, is_crossing)

@@ -13,7 +13,7 @@ SPARE = 64
 
 
 class OutputRows:
-    """Times, x, xdot and sizes of steps."""
+    """Times, x, xdot, and sizes and orders of steps."""
 
     def __init__(self, size: int, expected: int):
         self._count = 0
@@ -36,4 +36,4 @@ class OutputRows:
 
 
 def _room(rows: int, size: int) -> tuple[np.ndarray, ...]:
-    return np.empty(rows), np.empty((rows, size)), np.empty((rows, size)), np.empty(rows)
+    return np.empty(rows), np.empty((rows, size)), np.empty((rows, size)), np.empty((rows, 2))

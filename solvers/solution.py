@@ -131,6 +131,8 @@ class Solution:
     step : array
         The size of the step in which a row lies, zero at a start: between steps xdot is interpolated, and
         about as accurate as x over that.
+    order : array
+        The order of that step; zero at a start, at events, and where it is not known.
     status : Status
         How the run ended.
     message : str
@@ -161,6 +163,7 @@ class Solution:
     x: np.ndarray
     xdot: np.ndarray
     step: np.ndarray
+    order: np.ndarray
     status: Status
     message: str
     t_last: float

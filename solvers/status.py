@@ -42,8 +42,6 @@ class Status(IntEnum):
         No values were found with which to go on after an event.
     ZENO
         Events come faster and faster and accumulate.
-    UNRESOLVED
-        Inside a run only: a step is too long for what is watched.
 
     Examples
     --------
@@ -68,7 +66,6 @@ class Status(IntEnum):
     CHATTERING = 13
     NO_RESTART = 14
     ZENO = 15
-    UNRESOLVED = 16
 
     @property
     def failed(self) -> bool:
@@ -110,12 +107,12 @@ _ADVICE = {
     Status.TERMINATED: "An event has ended the run, as the model wants it.",
     Status.CHATTERING: "At one event discrete values change again and again, and never settle. Two "
     "conditions may contradict each other, or switch each other on and off: use `pre` for values before "
-    "the event, or thresholds that are apart (a hysteresis).",
+    "the event, or thresholds that are apart (a hysteresis). A relay that holds its own variable at the "
+    "threshold (a sliding mode) needs such a hysteresis, or a condition of its own for what holds there.",
     Status.NO_RESTART: "No values were found with which to go on after an event: the equations may have no "
     "solution with the new discrete values, or their matrix may be singular.",
     Status.ZENO: "Events come faster and faster, and accumulate here (Zeno behaviour, as of a ball that "
     "comes to rest). Model what holds afterwards: let the event set a Discrete that switches the motion "
     "off when it has become small.",
-    Status.UNRESOLVED: "A step is too long for what is watched.",
     Status.NEW_PIVOTS: "The matrix is to be factorized with new pivots.",
 }

@@ -86,7 +86,7 @@ def test_rows_are_kept_in_order_and_make_room_for_more():
     rng = np.random.default_rng(1)
     rows, chunks = OutputRows(3, 5), []
     for count in (1, 4, 0, SPARE, 200, 7):
-        chunk = rng.random(count), rng.random((count, 3)), rng.random((count, 3)), rng.random(count)
+        chunk = rng.random(count), rng.random((count, 3)), rng.random((count, 3)), rng.random((count, 2))
         chunks.append(chunk)
         rows.append(*chunk)
     for found, parts in zip(rows.arrays(), zip(*chunks, strict=True), strict=True):
@@ -95,8 +95,9 @@ def test_rows_are_kept_in_order_and_make_room_for_more():
 
 def test_no_rows():
     t, x, xdot, step = OutputRows(3, 0).arrays()
-    assert t.shape == step.shape == (0,)
+    assert t.shape == (0,)
     assert x.shape == xdot.shape == (0, 3)
+    assert step.shape == (0, 2)
 
 
 # What is known of expressions.

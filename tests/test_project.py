@@ -68,10 +68,12 @@ def test_examples_are_balanced(model):
         "docs/language.md",
         "docs/components.md",
         "docs/events.md",
+        "docs/gradients.md",
         "docs/structure.md",
         "docs/simulation.md",
         "docs/solvers.md",
         "docs/results.md",
+        "docs/ensembles.md",
     ],
 )
 def test_the_examples_in_documents_run(document, tmp_path, monkeypatch):

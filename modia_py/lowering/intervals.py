@@ -42,4 +42,7 @@ def position_runs(positions: Integers) -> tuple[Positions, ...]:
         if runs is not None:
             width = rows.shape[1]
             return tuple(Positions((count, width), start, (step, 1)) for start, step, count in runs)
+    runs = arithmetic_runs(positions.reshape(-1), MOST_RUNS)
+    if runs is not None:
+        return tuple(Positions((count,), start, (step,)) for start, step, count in runs)
     return (whole,)

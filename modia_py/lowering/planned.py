@@ -67,13 +67,32 @@ def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Funct
     except CannotPlan as reason:
         return replace(functions, why_not_planned=str(reason))
 
-    def call(function: PlannedFunction | MixedFunction) -> Any:
-        def evaluate(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
-            time = jnp.reshape(jnp.asarray(t, float), (1,))
-            return function(time, x, xdot, p, jnp.zeros(inputs) if isinstance(u, tuple) else u)
-
-        return evaluate
-
     return replace(
-        functions, residual=call(plans.residual), values=call(plans.values), plans=plans, why_not_planned=""
+        functions,
+        residual=_called(plans.residual, inputs),
+        values=_called(plans.values, inputs),
+        plans=plans,
+        why_not_planned="",
     )
+
+
+def without_native_code(functions: Index1Functions) -> Index1Functions:
+    """The same functions evaluated by JAX alone, for derivatives that go backward."""
+    if functions.plans is None:
+        return functions
+    inputs = functions.input_size * (functions.input_order + 1)
+    return replace(
+        functions,
+        residual=_called(functions.plans.residual.in_jax, inputs),
+        values=_called(functions.plans.values.in_jax, inputs),
+        plans=None,
+        why_not_planned="they are differentiated backward",
+    )
+
+
+def _called(function: Callable[..., Any], inputs: int) -> Callable[..., Any]:
+    def evaluate(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
+        time = jnp.reshape(jnp.asarray(t, float), (1,))
+        return function(time, x, xdot, p, jnp.zeros(inputs) if isinstance(u, tuple) else u)
+
+    return evaluate

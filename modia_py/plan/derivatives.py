@@ -111,7 +111,7 @@ def gradient_by_nodes(rows: GraphArray, cotangents: GraphArray, by: GraphArray) 
 def _moving(graph: Graph, roots: np.ndarray, moving: dict[int, Any]) -> Any:
     """Nodes that depend on those in `moving` and that roots depend on, in order; each with its operands
     that do, and the partial derivatives by them."""
-    seen = set(moving)
+    seen, known = set(moving), graph.partials
     needed = reachable(graph, roots)
     for node in np.flatnonzero(needed).tolist():
         number = graph.operation[node]
@@ -121,7 +121,9 @@ def _moving(graph: Graph, roots: np.ndarray, moving: dict[int, Any]) -> Any:
         rule = OPERATIONS[number].partials
         if rule is None or not any(operand in seen for operand in operands):
             continue
-        partials = rule(graph, node, *operands)
+        partials = known.get(node)
+        if partials is None:
+            partials = known[node] = tuple(rule(graph, node, *operands))
         found = [
             (operand, partial)
             for operand, partial in zip(operands, partials, strict=True)

@@ -47,6 +47,8 @@ class Graph:
         self.inputs = 0
         self.pieces: list[Piece] = []
         """In the order in which they are evaluated: arguments may contain results of earlier ones."""
+        self.partials: dict[int, tuple] = {}
+        """Partial derivatives of nodes by their operands, where somebody has asked (`derivatives`)."""
         self._three = np.zeros((0, 3), np.int64)
         self._known: dict[tuple, int] = {}
 
@@ -58,7 +60,7 @@ class Graph:
         other = Graph()
         other.operation, other.operands = list(self.operation), list(self.operands)
         other.values, other._known, other.inputs = dict(self.values), dict(self._known), self.inputs
-        other.pieces = list(self.pieces)
+        other.pieces, other.partials = list(self.pieces), dict(self.partials)
         return other
 
     def three_operands(self) -> np.ndarray:

@@ -91,6 +91,10 @@ class PlannedFunction:
     def __call__(self, *vectors: Any) -> Any:
         return self._call(*(jnp.asarray(vector, float) for vector in vectors))
 
+    def in_jax(self, *vectors: Any) -> Any:
+        """The same evaluated by JAX, which can go backward through it."""
+        return evaluate_in_jax(self.plan, [jnp.asarray(vector, float) for vector in vectors])
+
     def pattern(self, active: Active) -> Any:
         """Where the derivative by some of the vectors may be nonzero: a sparse matrix of ones."""
         return dependencies(self.linearization(active)[0])
@@ -190,11 +194,18 @@ class MixedFunction:
         return self._main.plan
 
     def __call__(self, *vectors: Any) -> Any:
+        return self._evaluate(lambda function: function, vectors)
+
+    def in_jax(self, *vectors: Any) -> Any:
+        """The same evaluated by JAX, which can go backward through it."""
+        return self._evaluate(lambda function: function.in_jax, vectors)
+
+    def _evaluate(self, how: Callable[[PlannedFunction], Callable[..., Any]], vectors: Any) -> Any:
         found, left = jnp.zeros(0), sum(piece.size for piece in self.pieces)
         for piece, arguments in zip(self.pieces, self._arguments, strict=True):
-            given = arguments(*vectors, jnp.concatenate([found, jnp.zeros(left)]))
+            given = how(arguments)(*vectors, jnp.concatenate([found, jnp.zeros(left)]))
             found, left = jnp.concatenate([found, piece.function(given)]), left - piece.size
-        return self._main(*vectors, found)
+        return how(self._main)(*vectors, found)
 
     def pattern(self, active: Active) -> sparse.csr_array:
         """Where the derivative by some of the vectors may be nonzero; a piece depends on all its

@@ -13,7 +13,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..expressions.indexing import from_array
 from ..lowering.event_functions import EventFunctions
+from ..lowering.gathering import take
 from ..lowering.index1_functions import Index1Functions
 from ..plan.graph_array import CannotPlan, concatenate
 from ..plan.planned_function import planned
@@ -62,6 +64,7 @@ def evaluation(
     def both(first: OfVectors, second: OfVectors) -> OfVectors:
         return lambda vectors: concatenate([first(vectors), second(vectors)], like=vectors["p"])
 
+    places_watched = from_array(watched)
     order, element = ef.reinits.order, ef.reinits.place
     places = np.array([functions.value_map.place[o][e] for o, e in zip(order, element, strict=True)], int)
     signs = np.array([functions.value_map.sign[o][e] for o, e in zip(order, element, strict=True)], float)
@@ -70,7 +73,7 @@ def evaluation(
         return signs * vectors["w"][places]
 
     return EventEvaluation(
-        lowered(lambda vectors: ef.z(vectors)[watched]),
+        lowered(lambda vectors: take(ef.z(vectors), places_watched)),
         lowered(both(ef.z, ef.scale)),
         lowered(ef.left),
         tuple((lowered(level.values), level.places) for level in ef.levels),

@@ -19,8 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..expressions.indexing import from_array
 from ..language.event_parts import RelationKind
 from ..lowering.event_functions import EventFunctions
+from ..lowering.gathering import take
 from ..lowering.index1_functions import Index1Functions
 from ..solvers.event_contract import Effect, Events, Occasion
 from ..solvers.status import Status
@@ -68,6 +70,8 @@ class EventData(NamedTuple):
     """So far behind an instant its relations of time are evaluated."""
     tolerance: Any
     """Relative and absolute, of the result."""
+    must_restart: Any
+    """Whether the integration starts anew after every event."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,10 @@ class ModelEvents:
     wrong_by: Any
     """wrong_by(t, x, xdot, arguments) -> of each relation that is watched, by how much it is not on the
     side that the discrete values say (negative: it is), and the tolerance of that."""
+    z: Any
+    """z(t, x, xdot, arguments) -> of all relations, what is zero where they change."""
+    sample_times: Any
+    """sample_times(t, p) -> of each sample, the instant that is nearest to t."""
     truth_of_time: Any
     """truth_of_time(t, p) -> of relations that are functions of time."""
     at_start: Any
@@ -107,6 +115,7 @@ def make_events(
     negated = relations.negated
     is_time = np.array([own is not RelationKind.STATE for own in relations.kind], bool)
     watched = np.flatnonzero(~is_time)
+    watched_rows, watched_truths = from_array(watched), from_array(places[watched])
     known = evaluation(ef, functions, signals, watched)
     pulses = np.concatenate([ef.sample_places, ef.initial_places, ef.terminal_places])
     in_equations = np.setdiff1d(np.arange(ef.discrete_size), np.concatenate([pulses, ef.condition_places]))
@@ -134,8 +143,9 @@ def make_events(
     def crossings(t: Any, x: Any, xdot: Any, a: Any) -> Any:
         if not len(watched):
             return jnp.zeros(0)
-        z, side = known.watched(t, x, xdot, a), sides(ef.declared(a.p))[watched]
-        return jnp.where(side, z, -z) + a.events.slack[watched]
+        side = (take(ef.declared(a.p), watched_truths) != 0) ^ negated[watched]
+        z = known.watched(t, x, xdot, a)
+        return jnp.where(side, z, -z) + take(a.events.slack, watched_rows)
 
     def with_rates(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any, Any]:
         """z of all relations, by how much it changes with time, and the tolerance of it."""
@@ -189,6 +199,9 @@ def make_events(
         d = ef.declared(a.p)
         before = d.at[pulses].set(0.0)
         d = jnp.where(number == 0, d, before)
+        # Relations of `pre` see the pass before as all else does: `time >= pre(next)` has to be false
+        # again when `next` was moved on.
+        a = a._replace(p=ef.with_discrete(a.p, d, before))
         (z, scale), side = z_and_scale(t, x, xdot, a), sides(d)
         wrong = jnp.where(side, -z, z)
         rtol, atol = a.events.tolerance[0], a.events.tolerance[1]
@@ -277,13 +290,24 @@ def make_events(
         ends=ends,
         row_flags=lambda a: a.events.rows,
         with_row_flags=lambda a, flags: a._replace(events=a.events._replace(rows=flags)),
+        must_restart=lambda a: a.events.must_restart,
         has_terminal=len(ef.terminal_places) > 0,
     )
-    return ModelEvents(ef, contract, wrong_by, instants.truth, at_start)
+
+    def z(t: Any, x: Any, xdot: Any, a: Any) -> Any:
+        return known.relations(t, x, xdot, a)[:count]
+
+    return ModelEvents(ef, contract, wrong_by, z, instants.nearest, instants.truth, at_start)
 
 
 def event_data(
-    events: ModelEvents, row_flags: np.ndarray, schedule: np.ndarray, guard: float, rtol: float, atol: float
+    events: ModelEvents,
+    row_flags: np.ndarray,
+    schedule: np.ndarray,
+    guard: float,
+    rtol: float,
+    atol: float,
+    must_restart: bool = False,
 ) -> EventData:
     """The data of a run before it has started."""
     # As many as a power of two: other parameters compile nothing new.
@@ -305,4 +329,5 @@ def event_data(
         schedule=padded,
         guard=np.float64(guard),
         tolerance=np.array([rtol, atol]),
+        must_restart=np.bool_(must_restart),
     )

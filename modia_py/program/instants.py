@@ -58,6 +58,11 @@ class Instants:
         near = SAME_INSTANT * jnp.maximum(jnp.abs(t), period)
         return (k >= 0) & (jnp.abs(offset + k * period - t) <= near)
 
+    def nearest(self, t: Any, a: Any) -> Any:
+        """Of each sample, the instant that is nearest to t."""
+        period, offset = self._samples(t, a)
+        return offset + jax.lax.stop_gradient(jnp.round((t - offset) / period)) * period
+
     def _samples(self, t: Any, a: Any) -> tuple[Any, Any]:
         vectors = self._vectors(t, a.p)
         return self.ef.period(vectors), self.ef.offset(vectors)

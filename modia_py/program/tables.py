@@ -65,7 +65,7 @@ def make_table(entry: FlatSymbol, given: Any, start: float, stop: float) -> Tabl
             f"from {start:g} to {stop:g}. Nothing is extrapolated."
         )
     values = values.reshape(len(knots), *(1,) * (len(entry.shape) + 1 - values.ndim), *values.shape[1:])
-    polynomials = _polynomials(knots, values, interpolation)
+    polynomials = polynomials_of(knots, values, interpolation)
     longest = np.inf
     if interpolation == "previous":
         breaks, order = knots[1:][_changes(polynomials)], 0
@@ -90,7 +90,7 @@ def table_value(t: Any, knots: Any, polynomials: Any) -> Any:
     return _horner(polynomials[piece], t - knots[piece])
 
 
-def _polynomials(knots: np.ndarray, values: np.ndarray, interpolation: str) -> np.ndarray:
+def polynomials_of(knots: np.ndarray, values: np.ndarray, interpolation: str) -> np.ndarray:
     """Coefficients of each piece, highest power first; the last piece begins at the last point."""
     if interpolation == "previous":
         return values[:, None]

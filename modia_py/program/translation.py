@@ -11,7 +11,7 @@ from ..arrays.transform import Transformation, transform
 from ..lowering.event_functions import EventFunctions, event_functions, has_events
 from ..lowering.index1_functions import Index1Functions, index1_functions
 from ..lowering.model_structure import ModelStructure
-from ..lowering.planned import with_plans
+from ..lowering.planned import with_plans, without_native_code
 from ..lowering.sparsity import sparsity
 from .crossings import Crossings
 from .program import Program, make_program
@@ -31,6 +31,10 @@ class TranslationCache:
     """One for each choice of input functions, in the order in which they were made."""
     patterns: tuple[Any, Any] | None = None
     """Patterns of a large model: see `sparsity`."""
+    without_native_code: dict[Any, Program] = field(default_factory=dict)
+    """The same programs for derivatives that go backward."""
+    derivatives: dict[Any, Any] = field(default_factory=dict)
+    """Derivatives of runs, for some outputs each (`studies.run_derivative`)."""
     plain: Translation | None = None
     """The same without tearing."""
     linear_solver: str | None = None
@@ -62,6 +66,23 @@ class Translation:
                 self.structure,
                 self.transformed,
                 self.functions,
+                signals,
+                self.patterns(),
+                self.crossings,
+                self.event_functions,
+            )
+        return programs[signals.key]
+
+    def program_without_native_code(self, signals: Signals) -> Program:
+        """The same functions, evaluated by JAX alone: it can differentiate them backward."""
+        programs = self.cache.without_native_code
+        if signals.key not in programs:
+            if len(programs) >= MOST_PROGRAMS:
+                del programs[next(iter(programs))]
+            programs[signals.key] = make_program(
+                self.structure,
+                self.transformed,
+                without_native_code(self.functions),
                 signals,
                 self.patterns(),
                 self.crossings,

@@ -23,6 +23,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..collector import collector_paused
 from ..errors import SimulationError
 from ..expressions.lanes import lanes
 from ..lowering.written_equations import WrittenEquations
@@ -227,8 +228,10 @@ class _Checker:
         return vectors, written.residual(t, v, vdot, arguments.p, u)
 
     def _first_directions(self) -> np.ndarray:
+        """By numpy: XLA would compile a dozen small programs for them."""
         numbers = np.arange(DIRECTIONS + 1, dtype=np.uint32)
-        return np.stack([np.asarray(_direction(number, 2 * self.written.size)) for number in numbers])
+        with np.errstate(over="ignore"):  # whole numbers are meant to overflow
+            return np.stack([_direction(number, 2 * self.written.size, np) for number in numbers])
 
     def check(self, span: Span, tolerances: OutputTolerances, keep: bool = False) -> _Violations:
         """The worst row at each time of a span."""
@@ -285,21 +288,23 @@ def _violation(residual: Any, allowed: Any) -> Any:
     return jnp.where(jnp.isfinite(size), violation, jnp.inf)
 
 
-def _direction(number: Any, size: int) -> Any:
+def _direction(number: Any, size: int, library: Any = jnp) -> Any:
     """Zero for number 0; else changes by different parts of the tolerance, up and down, without a pattern.
 
     Made where they are needed: for 10^6 variables they would be the largest arrays of all.
     """
-    mixed = jnp.arange(size, dtype=jnp.uint32) * jnp.uint32(2654435761) + number * jnp.uint32(2246822519)
+    word = library.uint32
+    mixed = library.arange(size, dtype=word) * word(2654435761) + number * word(2246822519)
     for shift in (16, 13, 16):
-        mixed = (mixed ^ (mixed >> shift)) * jnp.uint32(3266489917)
+        mixed = (mixed ^ (mixed >> shift)) * word(3266489917)
     part = SMALLEST_PART + (1 - SMALLEST_PART) * (mixed >> 8) / 2.0**24
-    return jnp.where(number == 0, 0.0, jnp.where(mixed & 1, part, -part))
+    return library.where(number == 0, 0.0, library.where(mixed & 1, part, -part))
 
 
 def _checker(program: Program) -> _Checker:
     if program.cache.checker is None:
-        program.cache.checker = _Checker(program)
+        with collector_paused():
+            program.cache.checker = _Checker(program)
     return program.cache.checker
 
 

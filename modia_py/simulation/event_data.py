@@ -27,6 +27,7 @@ def with_event_data(program: Program, arguments: Arguments, options: RunOptions)
             guard_at(options.start, options.stop),
             options.rtol,
             float(np.min(options.atol)),
+            options.must_restart,
         )
     )
 

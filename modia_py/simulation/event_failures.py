@@ -34,7 +34,8 @@ def event_suspects(program: Program, arguments: Arguments, solution: Solution) -
     """What a failure at an event has to do with; `arguments` are those at the end, pre-values included."""
     match solution.status:
         case Status.CHATTERING:
-            return _chattering(program, arguments)
+            # Time may stand still although each single event settles: then the last events tell.
+            return _chattering(program, arguments) or _accumulating(program, solution)
         case Status.ZENO:
             return _accumulating(program, solution)
         case Status.NO_RESTART:

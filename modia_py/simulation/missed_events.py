@@ -21,7 +21,7 @@ from .outputs import Span, filled
 
 TOLERANCES = 100.0
 """A relation may be wrong by so many tolerances,"""
-PART = 1e-3
+PART = 1e-4
 """and by this part of the largest value of its function at the output."""
 MOST_NUMBERS = 1e6
 """Values of relations in one call."""

@@ -37,6 +37,7 @@ class RunRequest:
     progress: bool | None = None
     max_steps: int = 1_000_000
     start: str = "init"
+    must_restart: bool = False
 
     def check_choices(self) -> None:
         """Complain about a word that is none of those to choose from."""
@@ -73,6 +74,7 @@ class RunRequest:
             self.linear_solver,
             progress,
             self.method,
+            self.must_restart,
         )
 
 

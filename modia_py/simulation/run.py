@@ -66,6 +66,8 @@ class RunOptions:
     linear_solver: str
     progress: bool
     method: str = "bdf"
+    must_restart: bool = False
+    """Whether the integration starts anew after every event: see `event_contract`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,10 @@ class Run:
     options: RunOptions | None = None
     end: float = 0.0
     """The last time that was reached."""
+    steps: tuple[np.ndarray, np.ndarray] | None = None
+    """For each row the size and the order of the step in which it lies."""
+    restarts: tuple[int, ...] = ()
+    """The first row after each stop."""
     declared: np.ndarray | None = None
     """Discrete values as they are declared, before the event at the start."""
 
@@ -155,6 +161,8 @@ def integrate(
         stretches=stretches,
         options=options,
         end=solution.t_last,
+        steps=(solution.step, solution.order),
+        restarts=solution.restarts,
     )
 
 

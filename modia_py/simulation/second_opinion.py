@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..expressions.expression import Call, Expr, index_of
-from ..expressions.nodes import topological
+from ..expressions.expression import Call, index_of
+from ..expressions.nodes import Node, topological
 from ..expressions.primitives import numpy_function
 from ..lowering.batches import Batch
 from ..lowering.gathering import Gathered
@@ -28,12 +28,13 @@ def disagreement(written: WrittenEquations, vectors: dict[str, Any], residual: n
     """The first row in which numpy finds another residual; None if there is none."""
     row = 0
     for batch in written.equations.batches:
-        functions = _functions(batch.root)
+        nodes = list(topological([batch.root]))
+        functions = _functions(nodes)
         size = batch.count * int(np.prod(batch.root.shape))
         own, row = residual[row : row + size], row + size
         if functions is None:
             continue
-        found, scale = _by_numpy(batch, functions, vectors)
+        found, scale = _by_numpy(batch, nodes, functions, vectors)
         with np.errstate(invalid="ignore"):
             off = np.abs(found - own[: len(found)]) > TOLERANCE * scale
         off |= np.isfinite(found) != np.isfinite(own)
@@ -42,10 +43,10 @@ def disagreement(written: WrittenEquations, vectors: dict[str, Any], residual: n
     return None
 
 
-def _functions(root: Expr) -> dict[int, Any] | None:
+def _functions(nodes: list[Node]) -> dict[int, Any] | None:
     """Numpy's function for each call; None if there is a call that numpy has none for."""
     found: dict[int, Any] = {}
-    for node in topological([root]):
+    for node in nodes:
         if not node.args:
             continue
         function = numpy_function(node.primitive) if isinstance(node, Call) else None
@@ -56,11 +57,11 @@ def _functions(root: Expr) -> dict[int, Any] | None:
 
 
 def _by_numpy(
-    batch: Batch, functions: dict[int, Any], vectors: dict[str, Any]
+    batch: Batch, nodes: list[Node], functions: dict[int, Any], vectors: dict[str, Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Residuals of all uses of a template, and the largest number in each evaluation."""
     values = [_gathered(each, vectors) for each in batch.gathered]
-    calls = [node for node in topological([batch.root]) if isinstance(node, Call)]
+    calls = [node for node in nodes if isinstance(node, Call)]
     found, scale = [], []
     for k in range(batch.count):
         own = [v if each.shared else v[k] for v, each in zip(values, batch.gathered, strict=True)]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..collector import collector_paused
 from ..errors import ModelError, SimulationError
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatModel
@@ -90,7 +91,7 @@ class TranslatedModel:
         slow = (
             SlowCompilation(self.flat.name, self.translation.functions.size) if options.progress else None
         )
-        with watch_compilation(slow) as initializing:
+        with watch_compilation(slow) as initializing, collector_paused():
             signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
             program = self.translation.program(signals)
             arguments = Arguments(self._values.vector(dict(asked.params or {}), asked.init), signals.data)

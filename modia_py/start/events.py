@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ class _Compiled(NamedTuple):
     at_start: Callable[..., Any]
     one_pass: Callable[..., Any]
     settle: Callable[..., Any]
+    rows_of_mode: Callable[..., Any]
 
 
 def _compiled(program: Program) -> _Compiled:
@@ -59,6 +61,7 @@ def _compiled(program: Program) -> _Compiled:
             quick_jit(events.at_start, size),
             quick_jit(events.contract.one_pass, size),
             quick_jit(events.contract.settle, size),
+            quick_jit(partial(rows_of_mode, program.problem), size),
         )
     return program.cache.at_start
 
@@ -84,7 +87,7 @@ def with_rows_of_mode(program: Program, t: float, x: Any, xdot: Any, arguments: 
         return arguments
     flags = program.problem.row_flags
     arguments = arguments._replace(events=arguments.events._replace(rows=flags))
-    return rows_of_mode(program.problem, np.asarray(float(t)), np.asarray(x), np.asarray(xdot), arguments)
+    return _compiled(program).rows_of_mode(float(t), np.asarray(x), np.asarray(xdot), arguments)
 
 
 def _padded(point: StartPoint) -> tuple[np.ndarray, np.ndarray]:

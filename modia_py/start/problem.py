@@ -194,12 +194,12 @@ class StartProblem:
         starts = self.program.cache.starts
         arguments = jnp.asarray(self.t, float), self.arguments, jnp.asarray(given.value)
         if key not in starts:
-            equations, pattern = start_equations(self.program, given), self._pattern(given)
+            equations, pattern = start_equations(self.program, given), self.pattern(given)
             starts[key] = NearestSystem.compiled(equations, self.z_guess, arguments, pattern)
         first = self.n + self.n - self.program.functions.differential_rows
         return StartSystem(self, starts[key].with_arguments(arguments), given, first, 2 * self.n)
 
-    def _pattern(self, rows: StartValues) -> tuple[np.ndarray, np.ndarray] | None:
+    def pattern(self, rows: StartValues) -> tuple[np.ndarray, np.ndarray] | None:
         """The pattern of the system, if that of the program is known from its terms."""
         patterns = self.program.patterns
         if patterns is None or self.init.flat.initial_equations:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.structure import NONE, Integers
@@ -55,15 +57,7 @@ def start_values(
 ) -> StartValues:
     """Declared values, and those given by name, which take their place."""
     flat = values.flat
-    chosen: dict[tuple[str, int], np.ndarray] = {
-        (name, 0): np.asarray(value, float) for name, value in values.start(p, word).items()
-    }
-    discretes = {symbol.name for symbol in flat.declared_discretes}  # `ParameterValues` takes these
-    for name, value in (given or {}).items():
-        if name in discretes:
-            continue
-        symbol, order = resolve_variable(flat, name)
-        chosen[symbol.name, order] = _spread(name, value, symbol)
+    chosen = _chosen(values, p, word, given)
     element, orders, numbers = [], [], []
     for (name, order), value in chosen.items():
         symbol = flat.by_name[name]
@@ -87,6 +81,33 @@ def start_values(
     return found
 
 
+def _chosen(
+    values: ParameterValues, p: Any, word: str, given: Mapping[str, Any] | None
+) -> dict[tuple[str, int], Any]:
+    """By name and order of the derivative: declared values, then those given, in a fixed order."""
+    flat = values.flat
+    chosen: dict[tuple[str, int], Any] = {
+        (name, 0): value if isinstance(value, jax.core.Tracer) else np.asarray(value, float)
+        for name, value in values.start(p, word).items()
+    }
+    discretes = {symbol.name for symbol in flat.declared_discretes}  # `ParameterValues` takes these
+    for name, value in (given or {}).items():
+        if name in discretes:
+            continue
+        symbol, order = resolve_variable(flat, name)
+        chosen[symbol.name, order] = _spread(name, value, symbol)
+    return chosen
+
+
+def traced_start_values(values: ParameterValues, p: Any, word: str, given: Mapping[str, Any] | None) -> Any:
+    """The vector `start_values(...).value` as a function that JAX differentiates."""
+    parts = [
+        jnp.broadcast_to(value, values.flat.by_name[name].shape).reshape(-1)
+        for (name, _), value in _chosen(values, p, word, given).items()
+    ]
+    return jnp.concatenate([jnp.zeros(0), *parts])
+
+
 def resolve_variable(flat: FlatModel, name: str) -> tuple[FlatSymbol, int]:
     """The variable behind a name such as `der(s)`, and the order of the derivative."""
     inner, order = name, 0
@@ -101,7 +122,9 @@ def resolve_variable(flat: FlatModel, name: str) -> tuple[FlatSymbol, int]:
     raise ModelError(f"{flat.name} has no variable '{inner}'. {did_you_mean(inner, known)}")
 
 
-def _spread(name: str, value: Any, symbol: FlatSymbol) -> np.ndarray:
+def _spread(name: str, value: Any, symbol: FlatSymbol) -> Any:
+    if isinstance(value, jax.core.Tracer):
+        return jnp.broadcast_to(value, symbol.shape)
     try:
         spread = np.broadcast_to(np.asarray(value, float), symbol.shape)
     except (TypeError, ValueError):

@@ -98,7 +98,7 @@ def new_matrix(
     def new_level() -> Rounding:
         new = rounding_level(
             method.problem, method.solver, tables.solver, factors, tables.gather, values,
-            at.x, at.xdot, c, attempts, p,
+            t, at.x, at.xdot, c, attempts, p,
         )  # fmt: skip
         return keep_the_larger(former, new, c, c / former_c, error_weights(at.x, settings))
 

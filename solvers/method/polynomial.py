@@ -33,14 +33,15 @@ def basis(s: jax.Array) -> jax.Array:
     return jnp.stack(terms, axis=-1)
 
 
-def rescale_matrix(factor: jax.Array, order: jax.Array) -> jax.Array:
-    """R with D_new = R @ D: the same polynomial of degree `order`, at distances factor * h.
+def rescale_matrix(factor: jax.Array, order: jax.Array, shift: jax.Array | float = 0.0) -> jax.Array:
+    """R with D_new = R @ D: the same polynomial of degree `order`, at distances factor * h, from a point
+    shift * h later.
 
     Rows above the order are left alone: after a change they mean nothing until order + 1 steps of equal
     size have been made, and nobody asks before.
     """
     index = jnp.arange(DIFFERENCES)
-    values_at_new_distances = basis(-factor * index)
+    values_at_new_distances = basis(shift - factor * index)
     matrix = SIGNED_BINOMIALS @ jnp.where(index[:, None] <= order, values_at_new_distances, 0.0)
     inside = (index[:, None] <= order) & (index[None, :] <= order)
     return jnp.where(inside, matrix, jnp.eye(DIFFERENCES))
@@ -56,5 +57,9 @@ def interpolate(
     """The polynomial and its slope at t_n + distance (negative: inside the last step)."""
     used = jnp.arange(DIFFERENCES) <= order
     value, slope = jax.jvp(basis, (distance / h,), (1.0 / h,))
-    x, xdot = jnp.where(used, jnp.stack([value, slope]), 0.0) @ differences
+    value, slope = jnp.where(used, value, 0.0), jnp.where(used, slope, 0.0)
+    # Sums, not a product of matrices: where only some elements are used, only these are computed.
+    x, xdot = value[0] * differences[0], slope[0] * differences[0]
+    for j in range(1, DIFFERENCES):
+        x, xdot = x + value[j] * differences[j], xdot + slope[j] * differences[j]
     return x, xdot

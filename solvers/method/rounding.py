@@ -1,11 +1,14 @@
 """How exactly the equations determine x in finite precision.
 
-Each term of a row is rounded, row i of the scaled equations by about eps * sum_j |M_ij| |x_j|. What that
+Each term of a row is rounded, row i of the scaled equations by about eps * sum_j |M_ij| |x_j|. Terms of the
+time alone, and those inside of a row that cancel (large voltages whose difference is what drives a diode),
+are not in that sum: a look at the equations a few units of rounding aside shows what they do. What all this
 does to x is the matrix's to say: M^-1 times such a vector. Rounding comes in two kinds:
 
-- of constraint rows, and of x itself. No step is small enough for a tolerance below it. An element that is
-  small beside those it is computed from, like the last concentration from "all of them add up to one",
-  is known only to the rounding of those.
+- of constraint rows, and of x itself; and of time, for algebraic elements that move fast (where a diode
+  begins to block behind an inductance, by volts within a unit of rounding of the time). No step is small
+  enough for a tolerance below it. An element that is small beside those it is computed from, like the last
+  concentration from "all of them add up to one", is known only to the rounding of those.
 - of fd rows, which carry the factor c: smaller steps make it smaller, at the price of more of them.
 
 Both are computed along with the matrix and kept as long as it is. The tolerance of the error test is not
@@ -80,6 +83,7 @@ def rounding_level(
     factors: Any,
     gather: Gather,
     values: jax.Array,
+    t: jax.Array,
     x: jax.Array,
     xdot: jax.Array,
     c: jax.Array,
@@ -95,16 +99,25 @@ def rounding_level(
     terms = jnp.abs(values) * size[gather.columns]
     rows = eps * jax.ops.segment_sum(terms, gather.rows, problem.size, indices_are_sorted=True)
     spread = (jnp.arange(1, problem.size + 1) * (trial + 1.0) * GOLDEN) % 1.0
-    rows = jnp.where(spread < 0.5, rows, -rows)
+    is_fd, signs = fd_rows(problem, p), jnp.where(spread < 0.5, 1.0, -1.0)
+
+    def aside(side: jax.Array) -> jax.Array:
+        return problem.residual(t * (1.0 + side * eps), x * (1.0 + side * eps * signs), xdot, p)
+
+    low, high = jax.lax.map(aside, jnp.array([-1.0, 1.0]))
+    seen = 0.5 * jnp.abs(high - low) * jnp.where(is_fd, c, 1.0)
+    rows = signs * jnp.maximum(rows, jnp.where(jnp.isfinite(seen), seen, 0.0))
 
     def moved(rows: jax.Array) -> jax.Array:
         level = jnp.abs(solver.solve(tables, factors, rows))
         return jnp.where(jnp.isfinite(level), level, 0.0)
 
-    is_fd = fd_rows(problem, p)
     # One after the other: beside each other they would wait for each other, or for memory.
     both = jnp.stack([jnp.where(is_fd, 0.0, rows), jnp.where(is_fd, rows, 0.0)])
     of_constraints, of_slopes = jax.lax.map(moved, both)
+    if problem.algebraic is not None:  # they move while time stands still
+        blurred = jnp.where(jnp.asarray(problem.algebraic), eps * jnp.abs(t * xdot), 0.0)
+        of_constraints = jnp.maximum(of_constraints, blurred)
     return jnp.maximum(of_constraints, eps * size), of_slopes
 
 

@@ -36,9 +36,8 @@ class State(NamedTuple):
     """For each crossing function whether it is positive."""
     crossed: Any
     """Which of them have changed their side where the run has stopped."""
-    slope_shift: Any
-    """Added to the slope of the polynomial where crossings are looked for, so that it is xdot at both ends
-    of the step: at its end, and how it changes with time. Empty where there are no crossings."""
+    xdot_before: Any
+    """At the beginning of the last step. Empty where there are no crossings."""
 
     @property
     def x(self) -> jax.Array:
@@ -121,5 +120,5 @@ def start_state(
     numbers = jnp.stack([jnp.asarray(known.get(name, 0.0), float) for name in NUMBERS])
     table = jnp.zeros((DIFFERENCES, x.shape[0])).at[0].set(x).at[1].set(h * xdot)
     nothing = jnp.zeros_like(x)
-    shift = jnp.zeros((2 if sides.shape[0] else 0, x.shape[0]))
-    return State(numbers, table, xdot, factors, nothing, nothing, sides, jnp.zeros_like(sides), shift)
+    former = xdot if sides.shape[0] else jnp.zeros(0)
+    return State(numbers, table, xdot, factors, nothing, nothing, sides, jnp.zeros_like(sides), former)

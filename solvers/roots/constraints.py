@@ -33,6 +33,12 @@ class ConstraintSystem:
         own = len(self.constraints) + np.arange(len(given))
         self.rows = np.concatenate([at[system.rows[kept]], own])
         self.columns = np.concatenate([system.columns[kept], given])
+        # Where each entry stands in the rows of the Jacobian: in small systems, making it from them anew
+        # would take longer than all else.
+        self._kept, self._system = kept, system
+        self._order = np.lexsort((self.columns, self.rows))
+        self._indices = self.columns[self._order]
+        self._starts = np.append(0, np.cumsum(np.bincount(self.rows, minlength=self.m)))
 
     def _slopes(self, x: np.ndarray) -> Any:
         return slope_system(self.problem, float(self.t), x, self.p)
@@ -48,9 +54,7 @@ class ConstraintSystem:
         return np.concatenate([self.residual(x)[self.constraints], x[self.given] - self.values])
 
     def jacobian(self, x: np.ndarray) -> sparse.csr_array:
-        matrix = sparse.csr_array(self._slopes(x).jacobian(np.zeros(self.n)))[self.constraints]
-        if not len(self.given):
-            return matrix
-        count = len(self.given)
-        own = sparse.csr_array((np.ones(count), (np.arange(count), self.given)), shape=(count, self.n))
-        return sparse.csr_array(sparse.vstack([matrix, own], format="csr"))
+        system = self._system.with_arguments((self.t, np.asarray(x, float), self.p))
+        values = system.entries(np.zeros(self.n))[self._kept]
+        data = np.concatenate([values, np.ones(len(self.given))])[self._order]
+        return sparse.csr_array((data, self._indices, self._starts), shape=(self.m, self.n))

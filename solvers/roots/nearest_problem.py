@@ -84,7 +84,9 @@ class NearestProblem:
 
     def slopes(self, z: np.ndarray) -> sparse.csr_array:
         """The Jacobian of the active rows; what is infinite at z is taken from a point aside."""
-        jacobian = sparse.csr_array(self.system.jacobian(z))[self.active]
+        jacobian = sparse.csr_array(self.system.jacobian(z))
+        if len(self.active) < self.system.m:
+            jacobian = jacobian[self.active]
         if np.all(np.isfinite(jacobian.data)):
             return jacobian
         direction = np.cos(np.arange(len(z), dtype=float))  # no two unknowns move alike
@@ -95,8 +97,9 @@ class NearestProblem:
     def sizes(self, slopes: sparse.csr_array, z: np.ndarray, small: float = SMALL) -> np.ndarray:
         """The sizes of the terms of each row: what its residual is compared with."""
         data = np.where(np.isfinite(slopes.data), np.abs(slopes.data), 0.0)
-        finite = sparse.csr_array((data, slopes.indices, slopes.indptr), shape=slopes.shape)
-        size = finite @ (np.abs(z) + small) + self.known[self.active]
+        row, rows = _row_numbers(slopes), slopes.shape[0]
+        size = np.bincount(row, data * (np.abs(z) + small)[slopes.indices], minlength=rows)
+        size = size + self.known[self.active]
         return np.where(size > 0.0, size, 1.0)  # nothing is known of such a row
 
     def gentle_slopes(self, z: np.ndarray, slopes: sparse.csr_array) -> sparse.csr_array:
@@ -115,7 +118,7 @@ class NearestProblem:
         """
         number = np.full(self.system.n, -1)
         number[self.free] = np.arange(len(self.free))
-        row, column = np.repeat(np.arange(slopes.shape[0]), np.diff(slopes.indptr)), number[slopes.indices]
+        row, column = _row_numbers(slopes), number[slopes.indices]
         kept = (column >= 0) & (slopes.data != 0.0)
         return row[kept], column[kept], (slopes.data * self.unit[slopes.indices])[kept]
 
@@ -148,21 +151,18 @@ class NearestProblem:
         )
         hard = softness == HARD
         if rows == k and np.all(cost == 0.0) and np.all(hard):
-            square = sparse.csc_array((value, (row, column)), shape=(k, k))
-            solve = _factored(square)
+            solve = _factored(value, row, column, k)
             plain = None if solve is None else solve(right)
-            if plain is not None and _holds(square, plain, right):
+            if plain is not None and _holds(value, row, column, plain, right):
                 delta[self.free] = self.unit[self.free] * plain
                 return delta, multipliers
         diagonal = np.arange(k + rows)
-        block = sparse.csc_array(
-            (
-                np.concatenate([np.maximum(cost, FOLLOWS), -softness, value, value]),
-                (np.concatenate([diagonal, k + row, column]), np.concatenate([diagonal, column, k + row])),
-            ),
-            shape=(k + rows, k + rows),
+        solve = _factored(
+            np.concatenate([np.maximum(cost, FOLLOWS), -softness, value, value]),
+            np.concatenate([diagonal, k + row, column]),
+            np.concatenate([diagonal, column, k + row]),
+            k + rows,
         )
-        solve = _factored(block)
         if solve is None:
             return None, multipliers
         solution = solve(np.concatenate([np.zeros(k), right]))
@@ -181,20 +181,32 @@ class NearestProblem:
         return replace(self, active=self.active[rows], free=self.free[unknowns[self.free]])
 
 
-def _factored(matrix: sparse.csc_array) -> Callable[[np.ndarray], np.ndarray] | None:
-    if not np.all(np.isfinite(matrix.data)):
+def _row_numbers(slopes: sparse.csr_array) -> np.ndarray:
+    """The row of each entry."""
+    return np.repeat(np.arange(slopes.shape[0]), np.diff(slopes.indptr))
+
+
+def _factored(
+    value: np.ndarray, row: np.ndarray, column: np.ndarray, size: int
+) -> Callable[[np.ndarray], np.ndarray] | None:
+    """What solves with a square matrix, given by its entries; None if it is singular."""
+    if not np.all(np.isfinite(value)):
         return None
     try:
-        return splu(matrix).solve
+        return splu(sparse.csc_array((value, (row, column)), shape=(size, size))).solve
     except (RuntimeError, ValueError):
         return None
 
 
-def _holds(matrix: sparse.csc_array, solution: np.ndarray, right: np.ndarray) -> bool:
+def _holds(
+    value: np.ndarray, row: np.ndarray, column: np.ndarray, solution: np.ndarray, right: np.ndarray
+) -> bool:
     """Whether a matrix is not so near to a singular one that its solution is none."""
-    terms = abs(matrix) @ np.abs(solution) + np.abs(right)
+    rows, products = len(right), value * solution[column]
+    terms = np.bincount(row, np.abs(products), minlength=rows) + np.abs(right)
     with np.errstate(invalid="ignore"):
-        return bool(np.all(np.abs(matrix @ solution - right) <= 1e-6 * terms))
+        left = np.bincount(row, products, minlength=rows) - right
+        return bool(np.all(np.abs(left) <= 1e-6 * terms))
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,10 +97,13 @@ class SparseSystem:
     def value(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(self._value(x, *self.leaves))
 
-    def jacobian(self, x: np.ndarray) -> sparse.csc_array:
+    def entries(self, x: np.ndarray) -> np.ndarray:
+        """Values of the Jacobian at `rows` and `columns`."""
         products = np.asarray(self._compressed(x, *self.leaves))
-        values = products[self.colours[self.columns], self.rows]
-        return sparse.csc_array((values, (self.rows, self.columns)), shape=(self.m, self.n))
+        return products[self.colours[self.columns], self.rows]
+
+    def jacobian(self, x: np.ndarray) -> sparse.csc_array:
+        return sparse.csc_array((self.entries(x), (self.rows, self.columns)), shape=(self.m, self.n))
 
 
 def _pattern(function: Any, x: np.ndarray, leaves: list[Any], m: int) -> tuple[np.ndarray, np.ndarray]:

@@ -332,9 +332,11 @@ def _mend(
         x = x + change
         settled = (np.abs(change / tolerance).max(axis=1) <= SETTLED) | (left <= ROUNDING)
     settled = (settled | (left <= EXACT)) & (np.abs((x - rows.x) / tolerance).max(axis=1) <= LARGEST_SHIFT)
-    rows = rows._replace(x=np.where(settled[:, None], x, rows.x))
+    mended = rows._replace(x=np.where(settled[:, None], x, rows.x))
 
-    values = polisher.values(rows, zero, p)
+    if not np.array_equal(mended.x, rows.x):  # matrices are the larger part of the work
+        values = polisher.values(mended, zero, p)
+    rows = mended
     xdot, sizes = rows.xdot, [np.zeros(count)]
     for _ in range(ITERATIONS):
         off = polisher.rates(rows._replace(xdot=xdot), p)
