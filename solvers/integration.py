@@ -61,6 +61,7 @@ class Integration(EventsOutsideTheLoop):
         progress: bool | float,
         on_chunk: OnChunk | None,
         interrupts: Interrupts,
+        rows: OutputRows | None = None,
     ):
         self.compiled, self.workspace, self.interrupts = compiled, workspace, interrupts
         self.problem, self.arguments, self.on_chunk = compiled.problem, arguments, on_chunk
@@ -72,7 +73,7 @@ class Integration(EventsOutsideTheLoop):
         self.numbers: Any = None  # those of the state, on the host
         self.every_step = arguments.times is None
         wanted = 0 if arguments.times is None else len(arguments.times)
-        self.rows = OutputRows(self.problem.size, wanted)
+        self.rows = OutputRows(self.problem.size, wanted) if rows is None else rows
         self.rows_written = self.next_time = 0
         self.restarts: list[int] = []
         self.crossings: list[Crossing] = []

@@ -42,6 +42,7 @@ def solve(
     on_chunk: OnChunk | None = None,
     on_crossing: OnCrossing | None = None,
     stops: Sequence[Stop] = (),
+    rows: Any = None,
 ) -> Solution:
     """Integrate 0 = F(t, x, xdot, p) from t0 to t1.
 
@@ -90,6 +91,8 @@ def solve(
     stops : sequence of Stop
         Times, not decreasing, at which the run stops; their actions say how to go on. Output at such a time
         is given twice, with the values before and after.
+    rows : OutputRows, optional
+        What takes the rows of output, in place of memory for all of them.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def solve(
     with Interrupts() as interrupts:
         compiled = _compile(problem, arguments, linear_solver, formula, loop)
         with compiled.workspaces.one() as workspace:
-            run = Integration(compiled, workspace, arguments, progress, on_chunk, interrupts)
+            run = Integration(compiled, workspace, arguments, progress, on_chunk, interrupts, rows)
             try:
                 status = _from_stop_to_stop(run, stops, on_crossing)
             except KeyboardInterrupt:

@@ -32,14 +32,16 @@ from modia_py import (
     where,
 )
 from modia_py.models.examples import HeatRod, SlidingMass
+from modia_py.solvers import Status
+
+from .testset_models import Amplifier
 
 
 def both(sim, outputs, times, theta, *, params=(), init=(), inputs=(), **options):
     """The Jacobian by name, forward and backward, which have to agree; and the function."""
     options = {"rtol": 1e-9, **options}
     f = sim.function(outputs, times, params, init, inputs, **options)
-    g = sim.function(outputs, times, params, init, inputs, derivative="forward", **options)
-    backward, forward = jax.jacrev(f)(theta), jax.jacfwd(g)(theta)
+    backward, forward = jax.jacrev(f)(theta), jax.jacfwd(f)(theta)
     for output in outputs:
         for name in theta:
             one, other = np.asarray(backward[output][name]), np.asarray(forward[output][name])
@@ -105,6 +107,20 @@ def test_heat_rod_by_its_parameters():
     theta = {"C": 1.0, "G": 1.0, "power": 1.0}
     theta = {name: value for name, value in theta.items() if name in sim.flat.by_name}
     check(sim, ["T"], [0.2, 1.0], theta, params=list(theta))
+
+
+@pytest.mark.slow
+def test_transistor_amplifier():
+    theta = {"r0.R": 1000.0, "supply.V": 6.0, "emitter1.C": 2e-6}
+    outputs, options = ["t2.c.v", "t1.e.v"], {"params": list(theta), "atol": 1e-11}
+    f = translate(Amplifier()).function(outputs, [0.002, 0.011], rtol=1e-10, **options)
+    backward, forward = jax.jacrev(f)(theta), jax.jacfwd(f)(theta)
+    for output in outputs:
+        for name, value in theta.items():
+            found = np.asarray(backward[output][name])
+            assert_allclose(found, forward[output][name], rtol=1e-8)
+            expected = differences(f, theta, output, name, 1e-4 * min(1.0, value))
+            assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
 class Robertson(Model):
@@ -255,6 +271,30 @@ def test_tables_of_inputs(kind):
         assert_allclose(found["x"]["u"][:, k], slope, atol=2e-7)
 
 
+def bounced(theta):
+    """h at 0.5 and its derivatives, all in closed form."""
+    t1 = jnp.sqrt(2 * theta["h"] / 9.81)
+    s = 0.5 - t1
+    return theta["e"] * 9.81 * t1 * s - 9.81 / 2 * s**2
+
+
+def test_second_derivatives_through_an_event(ball):
+    f = ball.function(["h"], [0.5], ["e"], ["h"], rtol=1e-10)
+    theta = {"e": 0.7, "h": 1.0}
+
+    def squared(theta):
+        return jnp.sum(f(theta)["h"] ** 2)
+
+    expected = jax.hessian(lambda theta: bounced(theta) ** 2)(theta)
+    for second in (jax.hessian(squared), jax.jacfwd(jax.jacfwd(squared)), jax.jacrev(jax.jacrev(squared))):
+        found = second(theta)
+        for one in theta:
+            for other in theta:
+                assert_allclose(found[one][other], expected[one][other], rtol=1e-7)
+    with pytest.raises(NotImplementedError, match="no third ones"):
+        jax.jacfwd(jax.hessian(squared))(theta)
+
+
 def test_transformations_of_jax(ball):
     f = ball.function(["h"], [0.5], ["e"], ["h"], rtol=1e-9)
 
@@ -263,6 +303,7 @@ def test_transformations_of_jax(ball):
 
     theta = {"e": 0.7, "h": 1.0}
     expected = jax.grad(loss)(theta)
+    assert_allclose(expected["h"], jax.grad(lambda own: bounced(own) ** 2)(theta)["h"], rtol=1e-7)
     compiled = jax.jit(jax.grad(loss))(theta)
     lanes = jax.vmap(jax.grad(loss))({"e": jnp.array([0.7, 0.6]), "h": jnp.array([1.0, 1.0])})
     outside = jax.grad(lambda many: jnp.sum(jax.vmap(loss)(many)))(
@@ -272,9 +313,7 @@ def test_transformations_of_jax(ball):
         assert_allclose(compiled[name], expected[name], rtol=1e-14)
         assert_allclose(lanes[name][0], expected[name], rtol=1e-14)
         assert_allclose(outside[name], lanes[name], rtol=1e-14)
-    value, slope = jax.jvp(
-        ball.function(["h"], [0.5], ["e"], derivative="forward", rtol=1e-9), ({"e": 0.7},), ({"e": 1.0},)
-    )
+    value, slope = jax.jit(lambda e: jax.jvp(f, ({"e": e},), ({"e": 1.0},)))(0.7)
     assert_allclose(value["h"], 0.1387799, atol=1e-7)
     assert_allclose(slope["h"], 0.2147235, atol=1e-7)
 
@@ -295,6 +334,11 @@ def test_a_failed_run_is_nan_and_says_why():
     with pytest.raises(SimulationError, match="stopped at time"):
         f.result({"a": 1.0})
     assert f.result({"a": 0.1}).status.name == "SUCCESS"
+    lanes = {"a": jnp.array([0.1, 1.0, 0.2])}
+    values, status = jax.jit(jax.vmap(lambda theta: (f(theta)["x"][1], f.status(theta))))(lanes)
+    assert np.isfinite(values).tolist() == [True, False, True]
+    assert (np.asarray(status) == 1).tolist() == [True, False, True]
+    assert Status(int(status[1])).failed
 
 
 class Grazing(Model):
@@ -329,6 +373,28 @@ def test_a_jump_without_event_that_a_parameter_moves():
     assert np.isnan(gradient["T"])
 
 
+def test_an_output_at_the_time_of_an_event(ball):
+    f = ball.function(["h"], [0.3, float(np.sqrt(2 / 9.81))], ["e"], ["h"], rtol=1e-9)
+    with pytest.warns(ModelWarning, match="is a time of output"):
+        assert np.isnan(jax.grad(lambda theta: f(theta)["h"][1])({"h": 1.0})["h"])
+    # What does not move the event has a derivative, and so have other times.
+    assert jax.grad(lambda theta: f(theta)["h"][1])({"e": 0.7})["e"] == 0.0
+    assert_allclose(jax.grad(lambda theta: f(theta)["h"][0])({"h": 1.0})["h"], 1.0)
+
+
+def test_steps_that_do_not_fit_in_memory_are_made_again():
+    sim, theta = translate(Swing()), {"L": 1.0, "g": 9.81}
+    gradients = []
+    for memory in (500e6, 4e5):
+        f = sim.function(["x", "tension"], [2.0, 4.0, 6.0], ["L", "g"], rtol=1e-8, memory=memory)
+        gradients.append(
+            jax.grad(lambda theta, f=f: jnp.sum(f(theta)["x"]) + f(theta)["tension"][0])(theta)
+        )
+        (store,) = {leg.store for leg in f._simulations.run(theta).legs}
+        assert (store.reruns > 1) == (memory < 1e6)
+    assert gradients[0] == gradients[1]
+
+
 def test_wrong_names(ball):
     with pytest.raises(ModelError, match="has no parameter 'ee'"):
         ball.function(["h"], [1.0], ["ee"])
@@ -340,5 +406,15 @@ def test_wrong_names(ball):
         ball.function(["h"], [1.0], ["e"])({"h": 1.0})
     with pytest.raises(ModelError, match="no derivative 'both'"):
         ball.function(["h"], [1.0], ["e"], derivative="both")
+    with pytest.raises(ModelError, match="is discrete: it jumps"):
+        ball.function(["t1"], [1.0], ["e"])
+    with pytest.raises(ModelError, match=r"parameter e has shape \(\), not \(2,\)"):
+        ball.function(["h"], [1.0], ["e"])({"e": [0.7, 0.6]})
+    with pytest.raises(ModelError, match=r"start value of h has shape \(\), not \(3,\)"):
+        ball.function(["h"], [1.0], init=["h"])({"h": np.zeros(3)})
+    with pytest.raises(ModelError, match="times is empty"):
+        ball.function(["h"], [], ["e"])
+    with pytest.raises(ModelError, match="Sizes, and other arguments of a class"):
+        translate(HeatRod(5)).function(["T"], [1.0], ["n"])
     with pytest.raises(ModelError, match="is a function: there is nothing"):
         translate(Driven()).function(["x"], [1.0], inputs=["u"], fixed_inputs={"u": np.sin})

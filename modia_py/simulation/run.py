@@ -68,6 +68,8 @@ class RunOptions:
     method: str = "bdf"
     must_restart: bool = False
     """Whether the integration starts anew after every event: see `event_contract`."""
+    rows: Any = None
+    """What takes the rows of output, if it is not memory for all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +139,7 @@ def integrate(
         progress=PROGRESS_AFTER if options.progress else False,
         stops=stops,
         on_crossing=_on_crossing(program, arguments),
+        rows=options.rows,
     )
     own, message = solution.p_last, ""
     if solution.refused:

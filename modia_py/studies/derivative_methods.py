@@ -44,19 +44,20 @@ class DerivativeMethods:
             All inputs of the model, as for `simulate`. The argument may contain values of tables and
             constants.
         derivative : {"reverse", "forward"}
-            Which derivatives JAX can take: gradients (`jax.grad`, `jax.vjp`, `jax.jacrev`), at a cost that
-            does not depend on how many numbers the argument has; or tangents (`jax.jvp`, `jax.jacfwd`), at
-            a cost that does not depend on how many numbers are returned.
+            Which derivatives you are going to take, for readers of your code: JAX can take both, whatever
+            is said here.
         **options
-            Of `simulate`: start_time, rtol, atol, linear_solver, max_steps.
+            Of `simulate`: start_time, rtol, atol, linear_solver, max_steps. And `memory`: bytes that a
+            derivative may take, 500e6 if it is not given; steps that do not fit in it are computed again.
 
         Returns
         -------
         SimulationFunction
             `f({"c": 2.0, "s": 0.1}) -> {"s": array}`: a dictionary of some of the names (those left out
             keep their declared values) to one of outputs with a leading axis of time. Works in `jax.jit`,
-            `jax.vmap` and the derivatives above. What a failed run returns is NaN, and `f.result(...)` says
-            why it has failed.
+            `jax.vmap`, `jax.jvp`, `jax.jacfwd`, `jax.grad`, `jax.vjp`, `jax.jacrev`, `jax.hessian`. What a
+            failed run returns is NaN; `f.status(...)` is a number for how it ended, in every lane of a
+            `vmap`, and `f.result(...)` says why it has failed.
 
         Raises
         ------
@@ -67,8 +68,8 @@ class DerivativeMethods:
         -----
         Derivatives are those of the recorded steps, of the start, and of events: their times, jumps and
         impulses. Where there is none (an event that only touches its limit, two events at one instant by
-        coincidence) they are NaN, with a `ModelWarning` that says why. At a time of output at which there
-        is an event, values and derivatives are those just behind it.
+        coincidence, an output at the time of an event that moves) they are NaN, with a `ModelWarning` that
+        says why.
 
         Examples
         --------
@@ -93,22 +94,27 @@ class DerivativeMethods:
         params: Mapping[str, Any] | None = None,
         init: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Any] | None = None,
+        accuracy: float | None = None,
         **options: Any,
     ) -> Sensitivities:
-        """Differentiate outputs by parameters and start values, along a run.
+        """Differentiate outputs by parameters, start values and inputs, along a run.
 
         Parameters
         ----------
         of : sequence of str
             Outputs: variables, or derivatives of them.
         wrt : sequence of str
-            Parameters, and variables that stand for their start values.
+            Parameters, variables that stand for their start values, and inputs that are given by a table or
+            a constant.
         stop_time, start_time : float
             The run.
         times : int or array
             A number of equidistant times, or the times themselves.
         params, init, inputs : mapping, optional
             As for `simulate`: where derivatives are taken.
+        accuracy : float, optional
+            Error control of the sensitivities: the tolerance of the run is made finer, ten times each time,
+            until none of them changes by more than this part of its largest value.
         **options
             Of `simulate`: rtol, atol, linear_solver, max_steps.
 
@@ -122,7 +128,7 @@ class DerivativeMethods:
         ModelError
             If a name or an option is wrong.
         SimulationError
-            If the run fails, or has no derivative.
+            If the run fails, if it has no derivative, or none of the wanted accuracy.
 
         Examples
         --------
@@ -138,4 +144,4 @@ class DerivativeMethods:
             times = np.linspace(start_time, stop_time, int(times))
         options = {**options, "start_time": start_time}
         chosen = np.atleast_1d(np.asarray(times, float))
-        return find_sensitivities(self, of, wrt, chosen, params, init, inputs, options)
+        return find_sensitivities(self, of, wrt, chosen, params, init, inputs, accuracy, options)

@@ -1,18 +1,18 @@
 """The derivative of an event: of its time, and of the values behind it.
 
-An event is where a relation z(t, x, xdot, p) becomes zero, or at a time that parameters may move. With the
-values before it moving by dx at a fixed time, it moves by
+An event is where a relation z(t, x, xdot, p) becomes zero, or at a time that parameters may move. It is
+written here as a function of the values just before it at the fixed time at which it was located,
 
-    dt = -(z_x dx + z_xdot dxdot + z_p dp) / (dz/dt along the solution).
+    dt      the root of z(t + dt, x(dt), xdot(dt), p), x(dt) along the solution before the event
+    passes  what the event makes of the values at t + dt: values that are set, assigned, solved for
+    back    along the solution behind the event, by -dt, to the fixed time
 
-The values that it is made from are those at the moved time, x moved by dx + xdot dt. Passes of the event
-follow, each linear in what it is given; behind them x is brought back to the fixed time by the new slope.
-This is the saltation matrix, with discrete values, impulses and any number of passes in it.
+with values that are known and the right derivatives, first ones (the saltation matrix) and second ones:
+solutions are taken to second order in dt, and roots are found by Newton's iteration from where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -21,12 +21,12 @@ import numpy as np
 
 from ..program.program import Arguments, Program
 from ..solvers import impulse_start
-from ..solvers.compile_options import quick_jit
 from ..solvers.event_contract import Effect, Occasion
 from ..solvers.events.handle import MOST_PASSES
-from ..solvers.sensitivity.moves import Point
+from ..solvers.sensitivity.lifted import Jets
+from ..solvers.sensitivity.moves import Point, after_impulse, rebased, slope
 from ..start.events import with_rows_of_mode
-from .linear_maps import LinearMaps, NoDerivative
+from .linear_maps import Held, LinearMaps, NoDerivative
 from .recording import Leg
 
 GRAZING = 1e-4
@@ -34,141 +34,156 @@ GRAZING = 1e-4
 zero: it is located as exactly as the square of that."""
 TOGETHER = 1e-6
 """Relative difference of the derivatives of two times that are taken for one."""
+ROOT_CORRECTIONS = 2
+"""Of the time of an event: each makes one more order of derivatives exact."""
 
 
 class Pass(NamedTuple):
     """One pass of an event: values before it, and after it if equations were solved."""
 
+    number: int
     x: Any
     xdot: Any
-    arguments: Arguments
-    number: int
-    x_set: Any
-    after: Arguments
-    right: Point | None
+    moving: Any
+    others: Any
+    after: Held | None
+
+
+class Happened(NamedTuple):
+    """An event as it was."""
+
+    left: Held
+    end: Held
+    flow_left: Any
+    """Second derivatives of x by time, before it"""
+    flow_end: Any
+    """and behind it."""
+    which: Any
+    """The relation or sample that it is noticed by,"""
+    rate: Any
+    """and how fast that changes; infinite where the event does not move."""
+    passes: tuple[Pass, ...]
 
 
 class EventDerivative:
-    """Linear maps of the events of a program; their pieces are compiled once."""
+    """Derivatives of the events of a program; their pieces are compiled once."""
 
     def __init__(self, program: Program, linear: LinearMaps):
         assert program.events is not None
         self.program, self.linear = program, linear
-        self.events, contract = program.events, program.events.contract
-        self._one_pass = quick_jit(contract.one_pass, program.problem.size)
-        self._begin = quick_jit(contract.begin, program.problem.size)
-        join, moving_of = linear.join, linear.moving_of
+        self.events, self.contract = program.events, program.events.contract
+        self._one_pass = linear.jit(self.contract.one_pass)
+        self._begin = linear.jit(self.contract.begin)
+        self._moments = linear.jit(self._moments_of)
+        self.jets = Jets(self._happen, linear.jit)
 
-        def begun(at: Point, moving: Any, others: Any, dt: Any, dx: Any, dxdot: Any, dp: Any) -> Any:
-            def begin(t: Any, x: Any, xdot: Any, moving: Any) -> Any:
-                return moving_of(contract.begin(t, x, xdot, join(moving, others), int(Occasion.DURING)))
+    def _happen(self, known: Happened, x: Any, moving: Any) -> Any:
+        """(x, p) before the event -> (x, xdot, p) behind it, at the same fixed time; and its own move."""
+        linear, contract, left = self.linear, self.contract, known.left
+        eq, t = linear.equations(left), left.at.t
+        xdot = slope(eq, left.factors, left.at, t, x, moving)
 
-            return jax.jvp(begin, (*at, moving), (dt, dx, dxdot, dp))[1]
+        def moved(dt: Any) -> Any:
+            there = x + xdot * dt + 0.5 * known.flow_left * dt**2
+            return t + dt, there, slope(eq, left.factors, left.at, t + dt, there, moving)
 
-        def set_anew(
-            at: Point, number: Any, moving: Any, others: Any, dt: Any, dx: Any, dxdot: Any, dp: Any
-        ) -> Any:
-            def one_pass(t: Any, x: Any, xdot: Any, moving: Any) -> Any:
-                x, a, _ = contract.one_pass(t, x, xdot, join(moving, others), number)
-                return x, moving_of(a)
+        dt = jnp.zeros(())
+        if self.watches:
 
-            return jax.jvp(one_pass, (*at, moving), (dt, dx, dxdot, dp))[1]
+            def improve(dt: Any, _: Any) -> tuple[Any, None]:
+                z = self._residuals(*moved(dt), moving, left.others)[known.which]
+                return dt - (z - jax.lax.stop_gradient(z)) / known.rate, None
 
-        def residuals(t: Any, x: Any, xdot: Any, moving: Any, others: Any) -> Any:
-            a = join(moving, others)
-            return jnp.concatenate(
-                [self.events.z(t, x, xdot, a), t - self.events.sample_times(t, a)]
-                if len(self.events.functions.sample_places)
-                else [self.events.z(t, x, xdot, a)]
-            )
+            dt, _ = jax.lax.scan(improve, dt, None, length=ROOT_CORRECTIONS)
+        now, x, xdot = moved(dt)
+        a = contract.begin(now, x, xdot, linear.join(moving, left.others), int(Occasion.DURING))
+        moving = linear.moving_of(a)
+        for one in known.passes:
+            x, xdot, moving = rebased((x, xdot, moving), (one.x, one.xdot, one.moving))
+            x, a, _ = contract.one_pass(now, x, xdot, linear.join(moving, one.others), one.number)
+            moving = linear.moving_of(a)
+            if one.after is not None:
+                moving = rebased(moving, one.after.moving)
+                after = linear.equations(one.after), one.after.factors, one.after.at
+                x = after_impulse(*after, now, x, moving)
+                xdot = slope(*after, now, x, moving)
+        end = known.end
+        a = linear.join(moving, end.others)
+        # What was before the last pass is the same now.
+        moving = linear.moving_of(contract.with_discretes(a, contract.discretes(a)))
+        x, moving = rebased((x, moving), (end.at.x, end.moving))
+        behind = linear.equations(end), end.factors, end.at
+        xdot = slope(*behind, now, x, moving)
+        x = x - xdot * dt + 0.5 * known.flow_end * dt**2
+        return x, slope(*behind, t, x, moving), moving, dt
 
-        def moments(at: Point, moving: Any, others: Any, flow: Any) -> tuple[Any, Any]:
-            """How fast what the event is noticed by changes, and its gradients."""
+    @property
+    def watches(self) -> bool:
+        """Whether there is anything that events are noticed by."""
+        return len(self.events.functions.relations) + len(self.events.functions.sample_places) > 0
 
-            def own(t: Any, x: Any, xdot: Any, moving: Any) -> Any:
-                return residuals(t, x, xdot, moving, others)
+    def _residuals(self, t: Any, x: Any, xdot: Any, moving: Any, others: Any) -> Any:
+        """Zero where an event is: of relations, and of samples."""
+        a = self.linear.join(moving, others)
+        found = self.events.z(t, x, xdot, a)
+        if not len(self.events.functions.sample_places):
+            return found
+        return jnp.concatenate([found, t - self.events.sample_times(t, a)])
 
-            still = jax.tree.map(jnp.zeros_like, moving)
-            _, rate = jax.jvp(own, (*at, moving), (jnp.ones(()), at.xdot, flow, still))
-            return rate, jax.jacrev(own, argnums=(1, 2, 3))(*at, moving)
-
-        size = program.problem.size
-        self._begun, self._set_anew = quick_jit(begun, size), quick_jit(set_anew, size)
-        self._moments = quick_jit(moments, size)
-
-    def push(self, leg: Leg, following: Leg) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
-        """(dx, dp) before the event -> (dx, dxdot, dp) behind it, at the same fixed time; linear."""
+    def happened(self, leg: Leg, following: Leg, keep: list[Any]) -> Happened:
+        """What the derivative of an event needs of it."""
         linear = self.linear
-        left, right = linear.point(leg.end), linear.point(following.start)
-        before, end = linear.at(left, leg.arguments), linear.at(right, following.arguments)
-        moving, others = linear.parts(leg.arguments)
-        still = jax.tree.map(jnp.zeros_like, moving)
-        flow = before.slope(left.xdot, still, jnp.ones(()))  # xddot
-        moment = self._moment_map(leg, following, left, moving, others, flow)
-        passes = [(one, self._place_of(one)) for one in self._passes(leg, left)]
-
-        def tangent(dx: Any, dp: Any) -> tuple[Any, Any, Any]:
-            dxdot = before.slope(dx, dp, jnp.zeros(()))
-            dt = moment(dx, dxdot, dp)
-            dx, dxdot = dx + left.xdot * dt, dxdot + flow * dt
-            dp = self._begun(left, moving, others, dt, dx, dxdot, dp)
-            for one, place in passes:
-                own = linear.parts(one.arguments)
-                at = Point(left.t, one.x, one.xdot)
-                dx, dp = self._set_anew(at, one.number, *own, dt, dx, dxdot, dp)
-                if place is not None:
-                    dx = place.impulse(one.x_set, dx, dp, dt)
-                    dxdot = place.slope(dx, dp, dt)
-            dx = dx - right.xdot * dt
-            return dx, end.slope(dx, dp, jnp.zeros(())), dp
-
-        return tangent
-
-    def _place_of(self, one: Pass) -> Any:
-        return None if one.right is None else self.linear.at(self.linear.point(one.right), one.after)
+        left = linear.hold(leg.end, leg.arguments, keep)
+        end = linear.hold(following.start, following.arguments, keep)
+        flow = linear.flow(left)
+        which, rate = self._moment(leg, following, left, flow)
+        passes = self._passes(leg, left.at, keep)
+        return Happened(left, end, flow, linear.flow(end), which, rate, passes)
 
     # When ------------------------------------------------------------------------------------------------
 
-    def _moment_map(
-        self, leg: Leg, following: Leg, left: Point, moving: Any, others: Any, flow: Any
-    ) -> Callable[[Any, Any, Any], Any]:
-        """(dx, dxdot, dp) -> dt."""
+    def _moments_of(self, held: Held, flow: Any) -> tuple[Any, Any]:
+        """How fast what events are noticed by changes, and its gradients."""
+
+        def own(t: Any, x: Any, xdot: Any, moving: Any) -> Any:
+            return self._residuals(t, x, xdot, moving, held.others)
+
+        still = jax.tree.map(jnp.zeros_like, held.moving)
+        at = (*held.at, held.moving)
+        _, rate = jax.jvp(own, at, (jnp.ones(()), held.at.xdot, flow, still))
+        return rate, jax.jacrev(own, argnums=(1, 2, 3))(*at)
+
+    def _moment(self, leg: Leg, following: Leg, held: Held, flow: Any) -> tuple[Any, Any]:
+        """What the event is noticed by, and its rate."""
         event, ef = following.event, self.events.functions
         assert event is not None
-        triggers = event.triggers
-        relations = np.flatnonzero(np.isin(ef.relations.place, triggers)).tolist()
-        samples = np.flatnonzero(np.isin(ef.sample_places, triggers)) + len(ef.relations)
+        relations = np.flatnonzero(np.isin(ef.relations.place, event.triggers)).tolist()
+        samples = np.flatnonzero(np.isin(ef.sample_places, event.triggers)) + len(ef.relations)
         chosen = [*relations, *samples.tolist()]
         if not chosen:
-            return lambda dx, dxdot, dp: jnp.zeros(())
-        rate, gradients = jax.tree.map(np.asarray, self._moments(left, moving, others, flow))
+            return np.int32(0), np.float64(np.inf)
+        rate, gradients = jax.tree.map(np.asarray, self._moments(held, flow))
         self._check_rates(rate, gradients[0], leg, relations)
-        forms = [jax.tree.map(lambda part, k=k: part[k] / rate[k], gradients) for k in chosen]
-        self._check_together(forms, float(left.t))
-        of_x, of_xdot, of_p = forms[0]
-
-        def move(dx: Any, dxdot: Any, dp: Any) -> Any:
-            terms = [of_x @ dx, of_xdot @ dxdot]
-            terms += [jnp.sum(own * each) for own, each in zip(of_p, dp, strict=True)]
-            return -sum(terms)
-
-        return move
+        forms = [
+            np.concatenate([np.ravel(part[k]) for part in jax.tree.leaves(gradients)]) / rate[k]
+            for k in chosen
+        ]
+        self._check_together(forms, float(held.at.t))
+        return np.int32(chosen[0]), np.float64(rate[chosen[0]])
 
     def _check_rates(self, rate: np.ndarray, of_x: np.ndarray, leg: Leg, relations: list[int]) -> None:
-        fastest = np.abs(np.concatenate([leg.start.xdot[None], leg.at.xdot])).max(axis=0)
-        sizes = np.abs(of_x) @ np.resize(fastest, of_x.shape[1])
+        sizes = np.abs(of_x) @ np.resize(leg.fastest(), of_x.shape[1])
         for k in relations:
             if not abs(rate[k]) > GRAZING * sizes[k]:
                 text = self.events.functions.relations
                 raise NoDerivative(
-                    f"`{text.text(k)}` ({text.source(k)}) only touches its limit at time {leg.end.t:.9g}: "
-                    f"the time of the event has no derivative."
+                    f"`{text.text(k)}` ({text.source(k)}) only touches its limit at time "
+                    f"{float(leg.end.t):.9g}: the time of the event has no derivative."
                 )
 
-    def _check_together(self, forms: list[Any], t: float) -> None:
-        first = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(forms[0])])
-        for form in forms[1:]:
-            other = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(form)])
+    def _check_together(self, forms: list[np.ndarray], t: float) -> None:
+        first = forms[0]
+        for other in forms[1:]:
             if not np.abs(first - other).max() <= TOGETHER * max(np.abs(first).max(), np.abs(other).max()):
                 raise NoDerivative(
                     f"Two events take place at time {t:.9g} by coincidence: with other parameters one "
@@ -177,25 +192,25 @@ class EventDerivative:
 
     # What follows ----------------------------------------------------------------------------------------
 
-    def _passes(self, leg: Leg, left: Point) -> list[Pass]:
+    def _passes(self, leg: Leg, left: Point, keep: list[Any]) -> tuple[Pass, ...]:
         """The passes of the event, as they were."""
         t, (x, xdot) = float(left.t), (np.asarray(left.x), np.asarray(left.xdot))
-        a = self._begin(t, x, xdot, leg.arguments, int(Occasion.DURING))
+        a: Arguments = self._begin(t, x, xdot, leg.arguments, int(Occasion.DURING))
         passes = []
         for number in range(MOST_PASSES):
-            x_set, after, effect = self._one_pass(t, x, xdot, a, number)
-            right = None
+            x_set, behind, effect = self._one_pass(t, x, xdot, a, number)
+            if effect == Effect.NOTHING:
+                return tuple(passes)
+            before = Pass(np.int32(number), jnp.asarray(x), jnp.asarray(xdot), *self.linear.parts(a), None)
             if effect == Effect.EQUATIONS:
-                after = with_rows_of_mode(self.program, t, x_set, xdot, after)
-                found = impulse_start(self.program.problem, t, x_set, after, xdot)
+                behind = with_rows_of_mode(self.program, t, x_set, xdot, behind)
+                found = impulse_start(self.program.problem, t, x_set, behind, xdot)
                 if not found.success:
                     raise NoDerivative(f"The event at time {t:.9g} could not be repeated. {found.message}")
-                right = Point(left.t, found.x, found.xdot)
-            if effect != Effect.NOTHING:
-                passes.append(Pass(x, xdot, a, number, np.asarray(x_set), after, right))
-            else:
-                return passes
-            a = after
-            if right is not None:
-                x, xdot = np.asarray(right.x), np.asarray(right.xdot)
+                after = self.linear.hold(Point(left.t, found.x, found.xdot), behind, keep)
+                self.linear.check_impulse(after, x_set)
+                before = before._replace(after=after)
+                x, xdot = np.asarray(found.x), np.asarray(found.xdot)
+            passes.append(before)
+            a = behind
         raise NoDerivative(f"The event at time {t:.9g} could not be repeated: it has no end.")

@@ -1,13 +1,12 @@
-"""Linear maps at single points of a run: slopes and impulses, with a factorization for each point.
+"""Points of a run with a factorization, and the functions that derivatives at points are made of.
 
-They are made of compiled pieces that take all data as arguments, so that other points compile nothing; and
-JAX transposes them.
+Compiled pieces take all data as arguments, so that other points compile nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,18 +19,25 @@ from ..solvers.linear.contract import SingularMatrix
 from ..solvers.loop.compiled import CompiledProblem
 from ..solvers.matrix.jacobian import C_ZERO
 from ..solvers.sensitivity.leaves import Leaves, take_apart
-from ..solvers.sensitivity.moves import (
-    Equations,
-    Point,
-    Values,
-    consistent_xdot,
-    tangent_of_impulse,
-    tangent_of_values,
-)
+from ..solvers.sensitivity.lifted import Jets
+from ..solvers.sensitivity.moves import Equations, Point, Values, after_impulse, impulse_error, slope
+
+CONTRACTED = 1e-9
+"""What may be left of an error in an impulse."""
 
 
 class NoDerivative(ModiaError):
     """There is no derivative, and why."""
+
+
+class Held(NamedTuple):
+    """A point with the factors of its matrix for c = 0, and the data of the run there."""
+
+    tables: Any
+    factors: Any
+    at: Point
+    moving: Any
+    others: Any
 
 
 class LinearMaps:
@@ -42,27 +48,36 @@ class LinearMaps:
         self.leaves = self.take_apart(example)
         size = program.problem.size
 
-        def equations(tables: Any, moving: Any, others: Any) -> Equations:
-            return Equations(compiled.method, tables, self.leaves._replace(moving=moving, others=others))
+        def of_row(known: Any, x: Any, xdot: Any, moving: Any) -> Any:
+            t, others = known
+            return values(t, x, xdot, self.join(moving, others))
 
-        def slope(
-            tables: Any, moving: Any, others: Any, factors: Any, at: Point, dx: Any, dp: Any, dt: Any
-        ) -> Any:
-            return consistent_xdot(equations(tables, moving, others), factors, at, dx, dp, dt)
+        def stop(known: Any, x: Any, moving: Any) -> Any:
+            """Behind a stop: the same x, or the one behind an impulse."""
+            held, jumps = known
+            eq, t = self.equations(held), held.at.t
+            if jumps is not None:
+                x = after_impulse(eq, held.factors, held.at, t, x, moving)
+            return x, slope(eq, held.factors, held.at, t, x, moving), moving, jnp.zeros(())
 
-        def impulse(
-            tables: Any, moving: Any, others: Any, factors: Any, at: Point, x_left: Any, dx: Any, dp: Any,
-            dt: Any,
-        ) -> Any:  # fmt: skip
-            return tangent_of_impulse(equations(tables, moving, others), factors, at, x_left, dx, dp, dt)
+        def flow(held: Held) -> Any:
+            """The second derivative of x by time."""
 
-        def of_values(
-            tables: Any, moving: Any, others: Any, at: Point, dx: Any, dxdot: Any, dp: Any
-        ) -> Any:
-            return tangent_of_values(equations(tables, moving, others), values, at, dx, dxdot, dp)
+            def xdot(t: Any, x: Any) -> Any:
+                return slope(self.equations(held), held.factors, held.at, t, x, held.moving)
 
-        self.slope, self.impulse = quick_jit(slope, size), quick_jit(impulse, size)
-        self.values = quick_jit(of_values, size)
+            t, x, rate = held.at
+            return jax.jvp(xdot, (t, x), (jnp.ones_like(t), rate))[1]
+
+        def error(held: Held, x_left: Any) -> Any:
+            return impulse_error(self.equations(held), held.factors, held.at, x_left)
+
+        def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+            return quick_jit(function, size)
+
+        self.jit = jit
+        self.values, self.stop = Jets(of_row, jit), Jets(stop, jit)
+        self.flow, self._error = jit(flow), jit(error)
 
     @staticmethod
     def take_apart(arguments: Arguments) -> Leaves:
@@ -83,41 +98,32 @@ class LinearMaps:
     def join(self, moving: Any, others: Any) -> Arguments:
         return self.leaves.join(moving, others)
 
+    def equations(self, held: Held) -> Equations:
+        own = self.leaves._replace(moving=held.moving, others=held.others)
+        return Equations(self.compiled.method, held.tables, own)
+
     def point(self, at: Point) -> Point:
         """As arrays of JAX, of the size of the problem."""
         x, xdot = (jnp.asarray(np.resize(part, self.program.problem.size)) for part in (at.x, at.xdot))
         return Point(jnp.asarray(at.t, float), x, xdot)
 
-    def at(self, at: Point, arguments: Arguments) -> Place:
-        """The maps at a point."""
+    def hold(self, at: Point, arguments: Arguments, keep: list[Any]) -> Held:
+        """The matrix at a point, factorized. `keep`: takes what owns the memory of the factors."""
+        at = self.point(at)
         solver = self.compiled.method.solver.twin()  # with factors of its own
+        keep.append(solver)
         tables = self.compiled.tables._replace(solver=solver.tables)
         values = self.compiled.matrix(tables.gather, *at, arguments, jnp.asarray(C_ZERO))
         try:
             factors = solver.prepare(values)
         except SingularMatrix:
             raise NoDerivative(f"The equations are singular at time {float(at.t):.9g}.") from None
-        return Place(self, at, tables, *self.parts(arguments), factors, solver)
+        return Held(tables, factors, at, *self.parts(arguments))
 
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """A point with its factorization. `solver` is kept for the memory that its factors live in."""
-
-    maps: LinearMaps
-    point: Point
-    tables: Any
-    moving: Any
-    others: Any
-    factors: Any
-    solver: Any
-
-    def slope(self, dx: Any, dp: Any, dt: Any) -> Any:
-        """The tangent of xdot."""
-        data = self.tables, self.moving, self.others, self.factors, self.point
-        return self.maps.slope(*data, dx, dp, dt)
-
-    def impulse(self, x_left: Any, dx: Any, dp: Any, dt: Any) -> Any:
-        """The tangent of x, found from x_left by the impulse equations."""
-        data = self.tables, self.moving, self.others, self.factors, self.point
-        return self.maps.impulse(*data, jnp.asarray(x_left), dx, dp, dt)
+    def check_impulse(self, held: Held, x_left: Any) -> None:
+        """Complain where derivatives of an impulse would not be exact."""
+        if not self._error(held, jnp.asarray(x_left)) <= CONTRACTED:
+            raise NoDerivative(
+                f"The impulse at time {float(held.at.t):.9g} changes masses by so much that its derivative "
+                f"was not found."
+            )

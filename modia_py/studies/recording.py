@@ -1,14 +1,16 @@
 """A run as derivatives see it: legs of steps between starts, and the rows of output in them.
 
-A run is made twice: once for the values at the wanted times, with all that a simulation checks, and once
-more with a row at every step. Both take the same steps. A leg begins at the start of the run, behind a stop
-(where an input jumps or bends) or behind an event; with it p changes, never within it. Where an event was
-located within a step, the step is taken to end there.
+For derivatives a run is made twice: once for the values at the wanted times, with all that a simulation
+checks, and once more with a row at every step. Both take the same steps. A leg begins at the start of the
+run, behind a stop (where an input jumps or bends) or behind an event; with it p changes, never within it.
+Where an event was located within a step, the step is taken to end there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,12 @@ from ..solvers.sensitivity.moves import Made, Point
 from ..solvers.solution import EventRecord
 from ..start.events import with_rows_of_mode
 from ..start.problem import StartPoint
+from .linear_maps import NoDerivative
+from .step_store import StepRows, StepStore
+
+PART_FOR_STEPS = 0.4
+"""Of the memory that is allowed: points of steps. The rest is for what is computed from them."""
+AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +40,14 @@ class Leg:
     """Steps from a start on, with what is constant on them; and which rows of output lie in them."""
 
     start: Point
-    at: Point
+    end: Point
+    """Where the last step ends."""
+    t: np.ndarray
     """Ends of the steps."""
     made: Made
+    inside: np.ndarray
+    """Their rows in the store"""
+    store: StepStore | None
     arguments: Arguments
     event: EventRecord | None
     """What the leg begins with, if it is an event,"""
@@ -47,17 +60,25 @@ class Leg:
 
     @property
     def count(self) -> int:
-        return len(self.at.t)
+        return len(self.t)
 
-    @property
-    def end(self) -> Point:
-        """Where the last step ends."""
-        return Point(*(part[-1] for part in self.at)) if self.count else self.start
+    def points(self, steps: slice) -> tuple[np.ndarray, np.ndarray]:
+        """x and xdot at the ends of some steps."""
+        assert self.store is not None
+        return self.store.take(self.inside[steps])
+
+    def fastest(self) -> np.ndarray:
+        """The largest xdot, element by element."""
+        found = np.maximum(np.abs(self.start.xdot), np.abs(self.end.xdot))
+        for first in range(0, self.count, AT_ONCE):
+            _, xdot = self.points(slice(first, first + AT_ONCE))
+            found = np.maximum(found, np.abs(xdot).max(axis=0))
+        return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Recording:
-    """All of a run that derivatives need."""
+    """All of a run that derivatives need; its steps are found when they are asked for."""
 
     signals: Signals
     arguments: Arguments
@@ -65,15 +86,36 @@ class Recording:
     point: StartPoint
     start_arguments: Arguments
     """As they are after the start."""
-    legs: tuple[Leg, ...]
     output: Point
     """At the wanted times, as the result has them; with the times that the equations see."""
     result: Result
     asked: RunRequest
+    find_legs: Callable[[], tuple[Leg, ...]]
+    lock: Lock = field(default_factory=Lock)
+    found: tuple[Leg, ...] | None = None
+
+    @property
+    def bytes(self) -> float:
+        """What it takes in memory, about."""
+        stores = [leg.store for leg in self.found or () if leg.store is not None]
+        rows = stores[0].rows.count - stores[0].rows.first if stores else 0
+        return 16.0 * self.output.x.shape[-1] * (rows + len(self.output.t))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all points of its steps are in memory."""
+        return all(leg.store is None or leg.store.is_whole for leg in self.legs)
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        with self.lock:
+            if self.found is None:
+                self.found = self.find_legs()
+            return self.found
 
 
-def record(sim: Any, asked: RunRequest) -> Recording:
-    """Run a model, and run it again with a row at every step."""
+def record(sim: Any, asked: RunRequest, memory: float) -> Recording:
+    """Run a model. The same run with a row at every step is made when derivatives are asked for."""
     asked = replace(asked, must_restart=True)
     run, program, arguments, point, seconds = sim._run(asked)
     result = sim._result(program, arguments, point, run, seconds)
@@ -93,62 +135,93 @@ def record(sim: Any, asked: RunRequest) -> Recording:
         )
     size = program.problem.size
     x, xdot = (_padded(part[chosen], size) for part in (span.x, span.xdot))
-    output = Point(span.seen[chosen], x, xdot)
-    if program.functions.size:
+    output, times = Point(span.seen[chosen], x, xdot), span.t[chosen]
+
+    def find_legs() -> tuple[Leg, ...]:
+        if not program.functions.size:
+            return (_still(arguments, options.start, times),)
         plan = make_plan(program, signals, before, options.start, options.stop)
-        steps = integrate(program, arguments, point, replace(options, times=None), plan)
+
+        def run_again(rows: StepRows) -> Run:
+            return integrate(program, arguments, point, replace(options, times=None, rows=rows), plan)
+
+        rows = StepRows(memory * PART_FOR_STEPS)
+        steps = run_again(rows)
         if steps.status.failed:
-            raise SimulationError(f"{sim.name}: {steps.message}", result)
-        legs = _legs(program, steps, arguments, span.t[chosen])
-    else:
-        legs = (_still(program, arguments, options.start, span.t[chosen]),)
-    return Recording(signals, before, point, arguments, legs, output, result, asked)
+            raise NoDerivative(f"{sim.name}: the run could not be repeated. {steps.message}")
+        return _legs(program, steps, arguments, times, StepStore(rows, run_again))
+
+    return Recording(signals, before, point, arguments, output, result, asked, find_legs)
 
 
 def _padded(rows: np.ndarray, size: int) -> np.ndarray:
     return rows if rows.shape[1] == size else np.zeros((len(rows), size))
 
 
-def _still(program: Program, arguments: Arguments, t: float, times: np.ndarray) -> Leg:
+def _still(arguments: Arguments, t: float, times: np.ndarray) -> Leg:
     """A model without unknowns for the integrator: all rows are at its start."""
     nothing = np.zeros(1)
-    none = Point(np.zeros(0), np.zeros((0, 1)), np.zeros((0, 1)))
     made = Made(np.zeros(0), np.zeros(0), np.zeros(0, int))
-    rows = np.arange(len(times))
-    return Leg(Point(t, nothing, nothing), none, made, arguments, None, None, rows, np.full(len(rows), -1))
+    rows, at = np.arange(len(times)), Point(t, nothing, nothing)
+    none = np.zeros(0)
+    steps = np.full(len(rows), -1)
+    return Leg(at, at, none, made, none, None, arguments, None, None, rows, steps)
 
 
-def _legs(program: Program, run: Run, arguments: Arguments, times: np.ndarray) -> tuple[Leg, ...]:
+def _legs(
+    program: Program, run: Run, arguments: Arguments, times: np.ndarray, store: StepStore
+) -> tuple[Leg, ...]:
     (span,) = run.spans
     assert run.steps is not None
     _, order = run.steps
     events = {event.row: event for event in run.events}
     if not all(event.has_rows for event in run.events):
-        raise SimulationError(
+        raise NoDerivative(
             f"{program.structure.flat.name}: {len(run.events)} events of so large a model are too many for "
             f"derivatives."
         )
     stops = dict(zip(run.restarts, run.stretches[1:], strict=False))
     firsts = sorted({0, *events, *stops})
+    ends = (*firsts[1:], len(span.t))
+    insides = [
+        first + 1 + np.flatnonzero(np.diff(span.t[first:end]) > 0)
+        for first, end in zip(firsts, ends, strict=True)
+    ]
+    lasts = [
+        int(inside[-1]) if len(inside) else first for first, inside in zip(firsts, insides, strict=True)
+    ]
+    store.keep([*firsts, *lasts])
+
+    def point(row: int) -> Point:
+        return Point(span.t[row], *store.row(row))
+
     legs: list[Leg] = []
     number, held = 0, arguments.signals
-    for first, end in zip(firsts, (*firsts[1:], len(span.t)), strict=True):
+    for first, inside, last in zip(firsts, insides, lasts, strict=True):
         if first in stops or first == 0:
             number += first in stops
             stretch = run.stretches[number]
             held = arguments.signals._replace(
                 first=np.float64(stretch.first), last=np.float64(stretch.last)
             )
-        own = arguments._replace(signals=held)
-        start = Point(span.t[first], span.x[first], span.xdot[first])
+        own, start = arguments._replace(signals=held), point(first)
         if program.events is not None:
             own = program.with_discretes(own, span.discretes[first])
             own = with_rows_of_mode(program, float(start.t), start.x, start.xdot, own)
-        inside = first + 1 + np.flatnonzero(np.diff(span.t[first:end]) > 0)
-        made = _made(np.append(start.t, span.t[inside]), order[inside])
-        at = Point(span.t[inside], span.x[inside], span.xdot[inside])
         legs.append(
-            Leg(start, at, made, own, events.get(first), stops.get(first), np.zeros(0, int), np.zeros(0))
+            Leg(
+                start,
+                point(last),
+                span.t[inside],
+                _made(np.append(start.t, span.t[inside]), order[inside]),
+                inside,
+                store,
+                own,
+                events.get(first),
+                stops.get(first),
+                np.zeros(0, int),
+                np.zeros(0, int),
+            )
         )
     return _with_rows(legs, times)
 
@@ -171,7 +244,7 @@ def _with_rows(legs: list[Leg], times: np.ndarray) -> tuple[Leg, ...]:
     found = []
     for number, leg in enumerate(legs):
         rows = np.flatnonzero(of_row == number)
-        step = np.searchsorted(leg.at.t, times[rows], side="left")
+        step = np.searchsorted(leg.t, times[rows], side="left")
         step = np.where(times[rows] <= leg.start.t, -1, np.minimum(step, leg.count - 1))
         found.append(replace(leg, rows=rows, step=step))
     return tuple(found)

@@ -1,17 +1,18 @@
 """The derivative of a run: tangents forward through its legs, gradients backward.
 
-    start      the implicit function theorem (`start_derivative`)
+    start      the implicit function theorem (`start_chain`)
     legs       recorded steps, block by block (`solvers.sensitivity.blocks`)
     stops      the same x, or the impulse equations where an input jumps
     events     their times and values (`event_derivative`)
 
-All pieces are linear and transposed by JAX, or symmetric: forward and backward agree to rounding.
+All pieces are linear and transposed by JAX, or symmetric: forward and backward agree to rounding. Second
+derivatives are derivatives of this chain: with a trace, which says how all points of the run move in one
+direction, each quantity travels together with its own tangent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -21,20 +22,50 @@ import numpy as np
 from ..arrays.index1 import Slot
 from ..program.program import Arguments, Program
 from ..solvers.compile_options import fast_jit
-from ..solvers.linear.contract import SingularMatrix
 from ..solvers.loop.compiled import compile_problem
-from ..solvers.sensitivity.blocks import Rows, Steps, make_sweeps
-from ..solvers.sensitivity.moves import Made, Point, first_table
+from ..solvers.sensitivity.blocks import Place, make_sweeps
+from ..solvers.sensitivity.lifted import Jets
+from ..solvers.sensitivity.moves import first_table
 from .event_derivative import EventDerivative
+from .leg_blocks import Block, blocks_of, filled, row_of, workspace_of
 from .linear_maps import LinearMaps, NoDerivative
 from .recording import Leg, Recording
-from .start_derivative import StartDerivative, StartMaps
+from .start_chain import StartChain
 from .theta import RunData
 
 Places = tuple[np.ndarray, np.ndarray]
 """Of the wanted variables: places in w, and signs."""
-TURNS = 4
-"""Start values and discrete values that depend on each other are found in turns."""
+Pair = tuple[Any, Any]
+"""A quantity and its tangent, or None."""
+AT_EVENT = 1e-10
+"""Relative difference of times below which an output is at an event."""
+
+
+@dataclass(frozen=True, eq=False)
+class LegTrace:
+    """How the points of a leg move in one direction."""
+
+    start: Any
+    """x, xdot, p"""
+    steps: tuple[np.ndarray, np.ndarray]
+    rows: tuple[np.ndarray, np.ndarray]
+    end: Any
+    """x"""
+
+    def place(self, block: Block) -> Place:
+        size = len(block.of_steps.t)
+        steps = tuple(filled(part[block.steps], size) for part in self.steps)
+        rows = tuple(filled(part[block.inside], size) for part in self.rows)
+        return Place(self.start[2], steps, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """How all points of a run move in one direction."""
+
+    data: RunData
+    start: Any
+    legs: list[LegTrace]
 
 
 class RunDerivatives:
@@ -64,11 +95,12 @@ class RunDerivatives:
             self.compiled.method, self.maps.leaves, values, is_consistent,
             lambda function: fast_jit(function, program.problem.size),
         )  # fmt: skip
-        self.starts: dict[Any, StartMaps] = {}
+        self.start = StartChain(sim, program, self.maps)
         self.events = None if program.events is None else EventDerivative(program, self.maps)
 
-    def _check_times(self, recording: Recording, moves: np.ndarray) -> None:
-        """Complain about stops that parameters move: derivatives are taken with these times fixed."""
+    def check_times(self, recording: Recording, moves: np.ndarray) -> None:
+        """Complain about stops that parameters move: derivatives are taken with these times fixed.
+        `moves`: flags of the elements of p."""
         expressions = self.sim.translation.program(recording.signals).cache.abrupt_expressions
         found = [leg.stretch for leg in recording.legs if leg.stretch is not None]
         if expressions is None or not expressions.groups or not found:
@@ -88,245 +120,213 @@ class RunDerivatives:
 
     # Forward ---------------------------------------------------------------------------------------------
 
-    def push(self, recording: Recording, tangent: RunData) -> np.ndarray:
+    def push(
+        self, recording: Recording, tangent: RunData, second: RunData | None = None,
+        trace: Trace | None = None,
+    ) -> Pair:  # fmt: skip
         """Tangents of the output, shape (directions, times, values), for tangents of the data of the run
-        with an axis of directions in front."""
+        with an axis of directions in front. With a trace, their tangents in its direction, too."""
         count = len(jnp.atleast_2d(tangent.p))
-        found = np.zeros((count, len(recording.output.t), len(self.signs)))
-        self._check_times(recording, np.any(np.asarray(tangent.p) != 0, axis=0))
-        dx, dxdot, dp = self._push_start(recording, tangent)
+        found = [np.zeros((count, len(recording.output.t), len(self.signs))) for _ in range(2)]
+        own = None if trace is None else trace.start
+        (dx, dxdot, dp), second = self.start.forward(recording, (tangent, second), own)
         for number, leg in enumerate(recording.legs):
+            here = None if trace is None else trace.legs[number]
             if number:
-                cross = jax.vmap(self._crossing(recording.legs[number - 1], leg))
-                dx, dxdot, dp = cross(dx, dp)
-            with self._workspace(leg) as (tables, factors):
-                dx = self._push_leg(recording, leg, tables, factors, dx, dxdot, dp, found)
-        return found
+                former = None if trace is None else trace.legs[number - 1]
+                (dx, dxdot, dp), second = self._cross(recording, number, former, ((dx, dp), second))
+            pair = (dx, dxdot, dp), second
+            (dx, _, dp), second = self._push_leg(recording, leg, here, pair, found)
+            second = None if second is None else (second[0], second[2])
+        return found[0], None if trace is None else found[1]
 
     def _push_leg(
-        self, recording: Recording, leg: Leg, tables: Any, factors: Any, dx: Any, dxdot: Any, dp: Any,
-        found: np.ndarray,
-    ) -> Any:  # fmt: skip
+        self, recording: Recording, leg: Leg, trace: LegTrace | None, pair: Pair, found: list[np.ndarray]
+    ) -> Pair:
+        """The tangents where the leg ends; rows of output are written."""
+        (dx, dxdot, dp), second = pair
         moving, others = self.maps.parts(leg.arguments)
         for row in leg.rows[leg.step < 0]:
-            at = self.maps.point(_row(recording.output, row))
-            push = jax.vmap(
-                lambda *tangents, at=at: self.maps.values(tables, moving, others, at, *tangents)
-            )
-            found[:, row] = push(dx, dxdot, dp)
+            at = self.maps.point(row_of(recording.output, row))
+            known, place = (at.t, others), (at.x, at.xdot, moving)
+            tangents = None if trace is None else (trace.start, second)
+            for room, rows in zip(
+                found, self.maps.values.forward(known, (place, pair[0]), tangents), strict=True
+            ):
+                if rows is not None:
+                    room[:, row] = rows
         if not leg.count:
-            return dx
-        table = jax.vmap(lambda dx, dxdot: first_table(leg.made.h[0], dx, dxdot))(dx, dxdot)
-        for steps, rows, chosen in self._blocks(recording, leg):
-            table, of_rows = self.sweeps.forward(tables, moving, others, steps, rows, factors, table, dp)
-            found[:, chosen] = np.moveaxis(np.asarray(of_rows)[: len(chosen)], 0, 1)
-        return table[:, 0]
+            return pair
+        h = leg.made.h[0]
+        table = jax.vmap(first_table, (None, 0, 0))(h, dx, dxdot)
+        table2 = None if second is None else jax.vmap(first_table, (None, 0, 0))(h, *second[:2])
+        with workspace_of(self.compiled, self.maps, leg) as workspace:
+            for block in blocks_of(recording, leg, self.sweeps.block):
+                known, place = block.known(workspace), workspace.place(block)
+                tangents = None if trace is None else (trace.place(block), table2, second[2])
+                own, other = self.sweeps.forward(known, (place, table, dp), tangents)
+                for room, part in zip(found, (own, other), strict=True):
+                    if part is not None:
+                        room[:, block.chosen] = np.moveaxis(np.asarray(part[1])[: len(block.chosen)], 0, 1)
+                table, table2 = own[0], None if other is None else other[0]
+        after = None if second is None else (table2[:, 0], second[1], second[2])
+        return (table[:, 0], dxdot, dp), after
+
+    def trace(self, recording: Recording, tangent: RunData) -> Trace:
+        """How all points of a run move, for one tangent of its data."""
+        if not recording.is_whole:
+            raise NoDerivative(
+                "Second derivatives need all steps of a run in memory: allow more of it (memory=...)."
+            )
+        many = jax.tree.map(lambda part: jnp.asarray(part)[None], tangent)
+        start, seen = self.start.forward_with_trace(recording, many)
+        dx, dxdot, dp = start
+        legs: list[LegTrace] = []
+        for number, leg in enumerate(recording.legs):
+            if number:
+                (dx, dxdot, dp), _ = self._cross(recording, number, None, ((dx, dp), None))
+            own = jax.tree.map(lambda part: part[0], (dx, dxdot, dp))
+            steps = [np.zeros((leg.count, len(own[0]))) for _ in range(2)]
+            rows = [np.zeros((int((leg.step >= 0).sum()), len(own[0]))) for _ in range(2)]
+            if leg.count:
+                table = first_table(leg.made.h[0], own[0], own[1])
+                with workspace_of(self.compiled, self.maps, leg) as workspace:
+                    for block in blocks_of(recording, leg, self.sweeps.block):
+                        variables = workspace.place(block), table, own[2]
+                        (table, at_steps, at_rows), _ = self.sweeps.trace(block.known(workspace), variables)
+                        count, inside = int(block.of_steps.count), len(block.chosen)
+                        for k in range(2):
+                            steps[k][block.steps] = np.asarray(at_steps[k])[:count]
+                            rows[k][block.inside] = np.asarray(at_rows[k])[:inside]
+                dx = table[0][None]
+            legs.append(LegTrace(own, (steps[0], steps[1]), (rows[0], rows[1]), dx[0]))
+        return Trace(tangent, seen, legs)
 
     # Backward --------------------------------------------------------------------------------------------
 
-    def pull(self, recording: Recording, gradient: np.ndarray, moves: np.ndarray) -> RunData:
-        """The gradient by the data of the run, from that by the output, shape (times, values). `moves`:
-        flags of the elements of p that are asked for."""
-        self._check_times(recording, moves)
-        legs = recording.legs
+    def pull(
+        self, recording: Recording, gradient: np.ndarray, second: np.ndarray | None = None,
+        trace: Trace | None = None,
+    ) -> Pair:  # fmt: skip
+        """The gradient by the data of the run, from that by the output, shape (gradients, times, values).
+        With a trace, its tangent in that direction, too."""
+        legs, count = recording.legs, len(gradient)
         moving, _ = self.maps.parts(legs[-1].arguments)
-        dp = jax.tree.map(jnp.zeros_like, moving)
-        dx = jnp.zeros(self.program.problem.size)
+
+        def nothing() -> Any:
+            x = jnp.zeros((count, self.program.problem.size))
+            return x, jax.tree.map(lambda part: jnp.zeros((count, *part.shape)), moving)
+
+        pair: Pair = nothing(), None if trace is None else nothing()
         for number in range(len(legs) - 1, -1, -1):
-            leg = legs[number]
-            with self._workspace(leg) as (tables, factors):
-                dx, dxdot, dp = self._pull_leg(recording, leg, tables, factors, dx, dp, gradient)
+            here = None if trace is None else trace.legs[number]
+            pair = self._pull_leg(recording, legs[number], here, pair, (gradient, second))
             if number:
-                cross = self._crossing(legs[number - 1], leg)
-                dx, dp = jax.linear_transpose(cross, dx, dp)((dx, dxdot, dp))
-        return self._pull_start(recording, dx, dxdot, dp)
+                former = None if trace is None else trace.legs[number - 1]
+                pair = self._cross(recording, number, former, pair, backward=True)
+        return self.start.backward(recording, pair, None if trace is None else trace.start)
 
     def _pull_leg(
-        self, recording: Recording, leg: Leg, tables: Any, factors: Any, dx: Any, dp: Any,
-        gradient: np.ndarray,
-    ) -> tuple[Any, Any, Any]:  # fmt: skip
-        moving, others = self.maps.parts(leg.arguments)
-        dxdot = jnp.zeros_like(dx)
+        self, recording: Recording, leg: Leg, trace: LegTrace | None, pair: Pair, of_rows: Pair
+    ) -> Pair:
+        """Gradients by x, xdot and p where the leg begins, from those by x and p where it ends."""
+        (dx, dp), second = pair
         if leg.count:
-            table = first_table(0.0, dx, dxdot)
-            for steps, rows, chosen in reversed(list(self._blocks(recording, leg))):
-                of_rows = np.zeros((self.sweeps.block, len(self.signs)))
-                of_rows[: len(chosen)] = gradient[chosen]
-                table, dp = self.sweeps.backward(
-                    tables, moving, others, steps, rows, factors, table, of_rows, dp
-                )
-            dx, dxdot = table[0], leg.made.h[0] * table[1]
-        for row in leg.rows[leg.step < 0]:
-            at = self.maps.point(_row(recording.output, row))
-
-            def push(*tangents: Any, at: Point = at) -> Any:
-                return self.maps.values(tables, moving, others, at, *tangents)
-
-            by_x, by_xdot, by_p = jax.linear_transpose(push, dx, dxdot, dp)(jnp.asarray(gradient[row]))
-            dx, dxdot, dp = dx + by_x, dxdot + by_xdot, jax.tree.map(jnp.add, dp, by_p)
-        return dx, dxdot, dp
-
-    # Legs ------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _workspace(self, leg: Leg) -> Iterator[tuple[Any, Any]]:
-        """Tables of a linear solver that nobody else uses meanwhile, and first factors."""
-        with self.compiled.workspaces.one() as workspace:
-            solver = workspace.solver
-            tables = self.compiled.tables._replace(solver=solver.tables)
-            end, c = (leg.at if leg.count else None), 1.0
-            at = leg.start if end is None else _row(end, 0)
-            if leg.count:
-                c = leg.made.h[0] / self.compiled.method.formula.leading[int(leg.made.order[0])]
-            values = self.compiled.matrix(tables.gather, *self.maps.point(at), leg.arguments, c)
-            try:
-                factors = solver.prepare(values)
-            except SingularMatrix:
-                raise NoDerivative(f"The equations are singular at time {float(at.t):.9g}.") from None
-            yield tables, factors
-
-    def _blocks(self, recording: Recording, leg: Leg) -> Iterator[tuple[Steps, Rows, np.ndarray]]:
-        """Steps and rows of a leg in pieces of one size, and which rows of the output these are."""
-        size = self.sweeps.block
-        inside = leg.step >= 0
-        of_row, rows = leg.step[inside], leg.rows[inside]
-        first, row = 0, 0
-        while first < leg.count:
-            end = min(first + size, leg.count)
-            stop = int(np.searchsorted(of_row, end))
-            if stop - row > size:  # so many rows that the steps have to be fewer
-                end = int(of_row[row + size])
-                stop = row + size if end > first else stop
-                if end <= first:
-                    raise NoDerivative(f"More than {size} times of output lie within one step.")
-                stop = int(np.searchsorted(of_row, end))
-            steps = slice(first, end)
-            chosen = rows[row:stop]
-            yield (
-                Steps(
-                    np.int32(end - first),
-                    Point(*(_filled(part[steps], size) for part in leg.at)),
-                    Made(*(_filled(part[steps], size, 1) for part in leg.made)),
-                ),
-                Rows(
-                    np.int32(len(chosen)),
-                    Point(*(_filled(part[chosen], size) for part in recording.output)),
-                    _filled(of_row[row:stop] - first, size, -1).astype(np.int32),
-                ),
-                chosen,
+            pair = self._pull_steps(recording, leg, trace, pair, of_rows)
+        else:
+            pair = (
+                (dx, jnp.zeros_like(dx), dp),
+                None if second is None else (second[0], jnp.zeros_like(dx), second[1]),
             )
-            first, row = end, stop
+        moving, others = self.maps.parts(leg.arguments)
+        for row in leg.rows[leg.step < 0]:
+            at = self.maps.point(row_of(recording.output, row))
+            known, place = (at.t, others), (at.x, at.xdot, moving)
+            tangents = None if trace is None else (trace.start, of_rows[1][:, row])
+            found = self.maps.values.backward(known, (place, of_rows[0][:, row]), tangents)
+            pair = (
+                jax.tree.map(jnp.add, pair[0], found[0]),
+                (None if pair[1] is None else jax.tree.map(jnp.add, pair[1], found[1])),
+            )
+        return pair
 
-    def _crossing(self, leg: Leg, following: Leg) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
-        """(dx, dp) at the end of a leg -> (dx, dxdot, dp) at the start of the next one; linear."""
+    def _pull_steps(
+        self, recording: Recording, leg: Leg, trace: LegTrace | None, pair: Pair, of_rows: Pair
+    ) -> Pair:
+        (dx, dp), second = pair
+        nowhere, size = jnp.zeros_like(dx), self.sweeps.block
+        as_table = jax.vmap(lambda part: first_table(0.0, part, part))
+
+        def rows_of(block: Block, rows: np.ndarray) -> np.ndarray:
+            room = np.zeros((len(rows), size, rows.shape[2]))
+            room[:, : len(block.chosen)] = rows[:, block.chosen]
+            return room
+
+        own = as_table(dx), dp
+        other = None if second is None else (as_table(second[0]), second[1])
+        with workspace_of(self.compiled, self.maps, leg) as workspace:
+            for block in blocks_of(recording, leg, size, backward=True):
+                table, dp = own
+                variables = workspace.place(block), table, rows_of(block, of_rows[0]), dp
+                tangents = None
+                if trace is not None and other is not None:
+                    tangents = trace.place(block), other[0], rows_of(block, of_rows[1]), other[1]
+                own, other = self.sweeps.backward(block.known(workspace), variables, tangents)
+
+        def at_start(pair: Any) -> Any:
+            table, dp = pair
+            return table[:, 0], nowhere + leg.made.h[0] * table[:, 1], dp
+
+        return at_start(own), None if other is None else at_start(other)
+
+    # Between legs ----------------------------------------------------------------------------------------
+
+    def _cross(
+        self, recording: Recording, number: int, trace: LegTrace | None, pair: Pair, backward: bool = False
+    ) -> Pair:
+        """From the end of the leg before to the start of this one, or back."""
+        leg, following = recording.legs[number - 1], recording.legs[number]
+        keep: list[Any] = []
+        jets: Jets
         if following.event is not None:
             assert self.events is not None
-            return self.events.push(leg, following)
-        right = self.maps.point(following.start)
-        place = self.maps.at(right, following.arguments)
-        left = jnp.asarray(leg.end.x)
-        jumps = following.stretch is not None and following.stretch.starts_with == "jump"
-
-        def stop(dx: Any, dp: Any) -> tuple[Any, Any, Any]:
+            jets, known = self.events.jets, self.events.happened(leg, following, keep)
+        else:
+            right = self.maps.hold(following.start, following.arguments, keep)
+            jumps = following.stretch is not None and following.stretch.starts_with == "jump"
+            jets, known = self.maps.stop, (right, () if jumps else None)
             if jumps:
-                dx = place.impulse(left, dx, dp, jnp.zeros(()))
-            return dx, place.slope(dx, dp, jnp.zeros(())), dp
+                self.maps.check_impulse(right, self.maps.point(leg.end).x)
+        left = leg if following.event is not None else following
+        at = self.maps.point(leg.end).x, self.maps.parts(left.arguments)[0]
+        moves = None if trace is None else (trace.end, trace.start[2])
+        if backward:  # nothing follows from how far the event moves
+            still = jnp.zeros(len(pair[0][0]))
+            pair = (*pair[0], still), None if pair[1] is None else (*pair[1], still)
+        tangents = None if moves is None else (moves, pair[1])
+        found = (jets.backward if backward else jets.forward)(known, (at, pair[0]), tangents)
+        jax.block_until_ready(found)  # while the factors are still there
+        if backward:
+            return found
+        self._check_output_times(recording, number, np.asarray(found[0][3]))
+        return found[0][:3], None if found[1] is None else found[1][:3]
 
-        return stop
+    def rows_at_events(self, recording: Recording) -> list[int]:
+        """Rows of the output at times at which there is an event."""
+        t = recording.output.t
+        events = np.array([leg.start.t for leg in recording.legs if leg.event is not None])
+        if not len(events) or not len(t):
+            return []
+        near = np.abs(t[:, None] - events).min(axis=1) <= AT_EVENT * (1.0 + np.abs(t))
+        return np.flatnonzero(near).tolist()
 
-    # The start -------------------------------------------------------------------------------------------
-
-    def _start_derivative(self, recording: Recording) -> StartDerivative:
-        first, program = recording.legs[0], self.program
-        arguments = recording.start_arguments
-        problem = self.sim._start_problem(
-            program, arguments, recording.asked.init, float(first.start.t), None
-        )
-        z = np.concatenate([recording.point.x, recording.point.xdot])
-        leaves = self.maps.take_apart(arguments)
-        key = problem.init.place.tobytes(), problem.init.sign.tobytes()
-        if key not in self.starts:
-            self.starts[key] = StartMaps(problem, program, leaves, arguments)
-        return StartDerivative(self.starts[key], problem, leaves, arguments, z)
-
-    def _discretes(self, recording: Recording) -> Callable[[Any, Any, Any], Any] | None:
-        """(dx, dxdot, dp) -> dp with the tangents of discrete values after the start."""
-        events = self.program.events
-        if events is None:
-            return None
-        start = self.maps.point(recording.legs[0].start)
-        moving, others = self.maps.parts(recording.start_arguments)
-        declared = jnp.asarray(events.discretes(recording.arguments.p))
-        size = events.functions.parameter_size
-
-        def follow(dx: Any, dxdot: Any, dp: Any) -> Any:
-            ddeclared = dp[0][size : size + len(declared)]
-
-            def at_start(x: Any, xdot: Any, moving: Any, declared: Any) -> Any:
-                a = self.maps.join(moving, others)
-                return self.maps.moving_of(events.at_start(start.t, x, xdot, a, declared)[1])
-
-            at = start.x, start.xdot, moving, declared
-            return jax.jvp(at_start, at, (dx, dxdot, dp, ddeclared))[1]
-
-        return follow
-
-    def _data_tangent(self, recording: Recording, tangent: RunData) -> Any:
-        """Tangents of what can move in the arguments at the start."""
-        given = jax.tree.leaves((tangent.p, tangent.inputs))
-        return tuple(jnp.asarray(leaf, float) for leaf in given)
-
-    def _push_start(self, recording: Recording, tangent: RunData) -> tuple[Any, Any, Any]:
-        dp = self._data_tangent(recording, tangent)
-        count, n = len(tangent.p), self.program.problem.size
-        if not self.program.functions.size:
-            return jnp.zeros((count, n)), jnp.zeros((count, n)), dp
-        start = self._start_derivative(recording)
-        follow = self._discretes(recording)
-        dx, dxdot = map(jnp.asarray, start.push(dp, tangent.init, tangent.guess))
-        if follow is None:
-            return dx, dxdot, dp
-        base = dp
-        for _ in range(TURNS):
-            dp = jax.vmap(follow)(dx, dxdot, base)
-            dx, dxdot = map(jnp.asarray, start.push(dp, tangent.init, tangent.guess))
-        return dx, dxdot, dp
-
-    def _pull_start(self, recording: Recording, dx: Any, dxdot: Any, dp: Any) -> RunData:
-        if not self.program.functions.size:
-            return self._gathered(recording, dp, None, None)
-        start = self._start_derivative(recording)
-        follow = self._discretes(recording)
-        of_p, of_init, of_guess = start.pull(np.asarray(dx), np.asarray(dxdot))
-        if follow is None:
-            return self._gathered(recording, jax.tree.map(jnp.add, dp, of_p), of_init, of_guess)
-        # The turns of `_push_start`, backward.
-        transposed = jax.linear_transpose(follow, dx, dxdot, dp)
-        total = jax.tree.map(jnp.add, dp, of_p)  # by p behind the last turn
-        init, guess = of_init, of_guess
-        base = jax.tree.map(jnp.zeros_like, dp)
-        for turn in range(TURNS):
-            by_x, by_xdot, by_base = transposed(total)
-            base = jax.tree.map(jnp.add, base, by_base)
-            of_p, of_init, of_guess = start.pull(np.asarray(by_x), np.asarray(by_xdot))
-            init, guess = init + of_init, guess + of_guess
-            total = of_p
-            if turn == TURNS - 1:
-                base = jax.tree.map(jnp.add, base, total)
-        return self._gathered(recording, base, init, guess)
-
-    def _gathered(self, recording: Recording, dp: Any, of_init: Any, of_guess: Any) -> RunData:
-        _, tree = jax.tree.flatten((0.0, recording.arguments.signals.each))
-        p, inputs = jax.tree.unflatten(tree, list(dp))
-        return RunData(p, of_init, of_guess, inputs)
-
-
-def _row(rows: Any, k: Any) -> Point:
-    return Point(*(part[k] for part in rows))
-
-
-def _filled(part: np.ndarray, rows: int, last: float = 0.0) -> np.ndarray:
-    """So many rows; those beyond mean nothing."""
-    room = np.full((rows, *part.shape[1:]), last, part.dtype)
-    room[: len(part)] = part
-    return room
+    def _check_output_times(self, recording: Recording, number: int, dt: np.ndarray) -> None:
+        leg, t = recording.legs[number], recording.output.t
+        if leg.event is None or not np.any(dt != 0):
+            return
+        here = np.abs(t - leg.start.t) <= AT_EVENT * (1.0 + np.abs(t))
+        if np.any(here):
+            raise NoDerivative(
+                f"There is an event at time {t[here][0]:.9g}, which is a time of output, and what the "
+                f"derivative is taken by moves it: outputs have no derivative there. Choose another time."
+            )

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..errors import ModelError, SimulationError, did_you_mean
 from ..optional_packages import require
+from ..start.values import resolve_variable
 from .function import make_function
 
 MOST_BARS = 20
+FIRST_RTOL, FINER, FINEST = 1e-6, 10.0, 1e-13
+"""Tolerances that are tried for sensitivities of a wanted accuracy: the first one, how many times finer
+each of the next ones is, and where that ends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +36,16 @@ class Sensitivities:
         What they are differentiated by: the values at which.
     slopes : dict
         The derivatives, by (output, parameter).
+    errors : dict
+        With `accuracy`, by how much each has changed, compared with its largest value, when the tolerance
+        was made finer the last time.
     """
 
     times: np.ndarray
     outputs: dict[str, np.ndarray]
     values: dict[str, np.ndarray]
     slopes: dict[tuple[str, str], np.ndarray]
+    errors: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __getitem__(self, names: tuple[str, str]) -> np.ndarray:
         if names not in self.slopes:
@@ -74,13 +83,18 @@ class Sensitivities:
         found = {}
         for (output, name), slopes in self.slopes.items():
             axes = [f"{output}_{k}" for k in range(self.outputs[output].ndim - 1)]
-            axes += [f"{name}_{k}" for k in range(self.values[name].ndim)]
+            axes += self._axes(name)
             found[f"d({output})/d({name})"] = (["time", *axes], slopes)
         for output, rows in self.outputs.items():
             found[output] = (["time", *(f"{output}_{k}" for k in range(rows.ndim - 1))], rows)
         for name, value in self.values.items():
-            found[name] = ([f"{name}_{k}" for k in range(value.ndim)], value)
+            found[f"start({name})" if name in self.outputs else name] = (self._axes(name), value)
         return xarray.Dataset(found, coords={"time": self.times})
+
+    def _axes(self, name: str) -> list[str]:
+        """Of what is differentiated by; a variable and its start value have axes of their own."""
+        own = f"start({name})" if name in self.outputs else name
+        return [f"{own}_{k}" for k in range(self.values[name].ndim)]
 
     def plot(self, output: str, time: float | None = None, file: str | None = None) -> Any:
         """Draw a tornado: the relative sensitivities of an output at a time, the largest on top.
@@ -128,6 +142,17 @@ class Sensitivities:
         return figure
 
 
+@dataclass(frozen=True, eq=False)
+class Point:
+    """What is differentiated by, where, and under which names for `CompiledModel.function`."""
+
+    params: tuple[str, ...]
+    init: tuple[str, ...]
+    inputs: Mapping[str, Any]
+    fixed: Mapping[str, Any]
+    theta: dict[str, np.ndarray]
+
+
 def find_sensitivities(
     sim: Any,
     of: Sequence[str],
@@ -136,45 +161,89 @@ def find_sensitivities(
     params: Mapping[str, Any] | None,
     init: Mapping[str, Any] | None,
     inputs: Mapping[str, Any] | None,
+    accuracy: float | None,
     options: dict[str, Any],
 ) -> Sensitivities:
     """See `CompiledModel.sensitivities`."""
     if isinstance(wrt, str) or not wrt:
-        raise ModelError(f"wrt is a list of names of parameters and variables, not {wrt!r}.")
+        raise ModelError(f"wrt is a list of names of parameters, variables and inputs, not {wrt!r}.")
+    point = _point(sim, wrt, params or {}, init or {}, inputs or {})
+    found = _at(sim, of, wrt, times, point, options)
+    if accuracy is None:
+        return found
+    rtol = float(options.get("rtol", FIRST_RTOL))
+    while True:
+        rtol = rtol / FINER
+        if rtol < FINEST:
+            worst = max(found.errors, key=lambda names: found.errors[names], default=("", ""))
+            raise SimulationError(
+                f"{sim.name}: sensitivities were not found as accurately as {accuracy:g}. With the finest "
+                f"tolerance, that of {worst[0]} to {worst[1]} still changes by "
+                f"{found.errors.get(worst, np.nan):.1e} of its largest value."
+            )
+        finer = _at(sim, of, wrt, times, point, {**options, "rtol": rtol})
+        errors = {
+            names: float(
+                np.abs(slope - finer.slopes[names]).max(initial=0.0)
+                / max(np.abs(finer.slopes[names]).max(initial=0.0), np.finfo(float).tiny)
+            )
+            for names, slope in found.slopes.items()
+        }
+        found = replace(finer, errors=errors)
+        if all(error <= accuracy for error in errors.values()):
+            return found
+
+
+def _point(
+    sim: Any, wrt: Sequence[str], params: Mapping[str, Any], init: Mapping[str, Any], inputs: Any
+) -> Point:
+    """Sort names, and find the values at which derivatives are taken."""
     known = {parameter.name: parameter for parameter in sim.flat.parameters}
-    given, started = dict(params or {}), dict(init or {})
+    of_inputs = [name for name in wrt if name in inputs]
     of_params = [name for name in wrt if name in known]
-    of_init = [name for name in wrt if name not in known]
-    names = list(dict.fromkeys([*of_params, *given])), list(dict.fromkeys([*of_init, *started]))
-    f = make_function(sim, of, times, *names, inputs or (), "forward", options)
-    vector = np.asarray(sim._values.vector(given, started))
+    of_init = [name for name in wrt if name not in known and name not in inputs]
+    of_params, of_init = (
+        list(dict.fromkeys([*own, *given])) for own, given in ((of_params, params), (of_init, init))
+    )
+    vector = np.asarray(sim._values.vector(dict(params), dict(init)))
     starts = sim._values.start(vector, "init")
     theta: dict[str, np.ndarray] = {}
-    for name in names[0]:
+    for name in of_params:
         parameter = known[name]
         value = vector[parameter.offset : parameter.offset + parameter.size].reshape(parameter.shape)
         theta[name] = np.asarray(value, float)
-    for name in names[1]:
-        if name not in started and name not in starts:
+    discretes = {symbol.name: symbol for symbol in sim.flat.declared_discretes}
+    for name in of_init:
+        if name in discretes:
+            raise ModelError(f"{name} is discrete: sensitivities are not taken by its start value.")
+        symbol, _ = resolve_variable(sim.flat, name)
+        if name not in init and name not in starts:
             raise ModelError(f"{name} has no start value to differentiate by: give one with init={{...}}.")
-        shape = sim.flat.by_name[name].shape
-        theta[name] = np.array(
-            np.broadcast_to(np.asarray(started.get(name, starts.get(name))), shape), float
-        )
-    sizes = {name: theta[name].size for name in wrt}
-    total, first = sum(sizes.values()), 0
-    tangents = {name: np.zeros((total, *value.shape)) for name, value in theta.items()}
-    for name, size in sizes.items():
-        tangents[name].reshape(total, -1)[first : first + size] = np.eye(size)
-        first += size
+        value = init[name] if name in init else starts[name]
+        theta[name] = np.array(np.broadcast_to(np.asarray(value, float), symbol.shape))
+    for name in of_inputs:
+        given = inputs[name]
+        theta[name] = np.asarray(given[1] if isinstance(given, (tuple, list)) else given, float)
+    own = {name: inputs[name] for name in of_inputs}
+    fixed = {name: value for name, value in inputs.items() if name not in own}
+    return Point(tuple(of_params), tuple(of_init), own, fixed, theta)
+
+
+def _at(
+    sim: Any, of: Sequence[str], wrt: Sequence[str], times: np.ndarray, point: Point, options: Any
+) -> Sensitivities:
+    own = {**options, "fixed_inputs": point.fixed}
+    f = make_function(sim, of, times, point.params, point.init, point.inputs, "forward", own)
+    theta = point.theta
     f.result(theta)  # or the error that says why there is none
-    outputs, found = f._values(theta), f._push(theta, tangents)
-    slopes, first = {}, 0
-    for name, size in sizes.items():
-        for output in of:
-            rows = np.moveaxis(np.asarray(found[output][first : first + size]), 0, -1)
-            slopes[output, name] = rows.reshape(*rows.shape[:-1], *theta[name].shape)
-        first += size
-    if not all(np.all(np.isfinite(slope)) for slope in slopes.values()):
+    chosen = {name: theta[name] for name in wrt}
+
+    def outputs_of(chosen: Any) -> Any:
+        return f({**theta, **chosen})
+
+    outputs, slopes = f(theta), jax.jacfwd(outputs_of)(chosen)
+    found = {(output, name): np.asarray(slopes[output][name]) for name in wrt for output in of}
+    if not all(np.all(np.isfinite(slope)) for slope in found.values()):
         raise SimulationError(f"{sim.name}: there are no derivatives; a warning says why.")
-    return Sensitivities(f.times, outputs, {name: theta[name] for name in wrt}, slopes)
+    values = {name: np.asarray(outputs[name]) for name in of}
+    return Sensitivities(f.times, values, {name: theta[name] for name in wrt}, found)

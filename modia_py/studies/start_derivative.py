@@ -12,6 +12,7 @@ solve corrected until nothing of that is left.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,12 +21,13 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
 
-from ..errors import SimulationError
 from ..program.program import Arguments, Program
 from ..solvers.compile_options import quick_jit
 from ..solvers.roots.nonlinear import SparseSystem
 from ..solvers.sensitivity.leaves import Leaves
+from ..solvers.sensitivity.lifted import Jets
 from ..start.problem import StartProblem, start_equations
+from .linear_maps import NoDerivative
 
 SOFT, HARD = 1e-8, 1e-12
 """Regularization: of unknowns that cost nothing to move, and of equations."""
@@ -41,34 +43,24 @@ class StartMaps:
         data = jnp.asarray(problem.t, float), arguments, jnp.asarray(problem.init.value)
         self.system = SparseSystem(rows, problem.z_guess, data, problem.pattern(problem.init))
 
-        def equations(t: Any, z: Any, others: Any, moving: Any, given: Any) -> Any:
+        def equations(known: Any, z: Any, moving: Any, given: Any) -> Any:
+            t, others = known
             return rows(z, t, leaves.join(moving, others), given)
 
-        def push(t: Any, z: Any, others: Any, moving: Any, given: Any, dp: Any, dgiven: Any) -> Any:
-            def own(moving: Any, given: Any) -> Any:
-                return equations(t, z, others, moving, given)
-
-            return jax.vmap(lambda *tangents: jax.jvp(own, (moving, given), tangents)[1])(dp, dgiven)
-
-        def pull(t: Any, z: Any, others: Any, moving: Any, given: Any, gradient: Any) -> Any:
-            def own(moving: Any, given: Any) -> Any:
-                return equations(t, z, others, moving, given)
-
-            return jax.vjp(own, moving, given)[1](gradient)
-
-        self.push, self.pull = quick_jit(push, problem.n), quick_jit(pull, problem.n)
+        self.jets = Jets(equations, partial(quick_jit, size=problem.n))
 
 
 class StartDerivative:
-    """Of one start: `push` of tangents, `pull` of gradients."""
+    """Of one start: `push` of tangents, `pull` of gradients, the first axis counts them; and their
+    derivatives in a direction, `push2` and `pull2`."""
 
     def __init__(
         self, maps: StartMaps, problem: StartProblem, leaves: Leaves, arguments: Arguments, z: np.ndarray
     ):
-        self.maps, self.problem, self.n = maps, problem, problem.n
+        self.jets, self.problem, self.n = maps.jets, problem, problem.n
         t, value = jnp.asarray(problem.t, float), jnp.asarray(problem.init.value)
         moving = tuple(jnp.asarray(leaf, float) for leaf in leaves.moving)
-        self.data = t, jnp.asarray(z), leaves.others, moving, value
+        self.known, self.at = (t, leaves.others), (jnp.asarray(z), moving, value)
         jacobian = sparse.csr_array(maps.system.with_arguments((t, arguments, value)).jacobian(z))
         m, k = jacobian.shape
         largest = abs(jacobian).max(axis=1).toarray().ravel() if jacobian.nnz else np.zeros(m)
@@ -82,40 +74,99 @@ class StartDerivative:
         self.factors = splu(sparse.csc_array(self.exact + sparse.diags_array(softness)))
         self.guess_places = _places_of_guess(problem)
 
-    def push(self, dp: Any, dgiven: Any, dguess: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Tangents of x and xdot; the first axis counts directions."""
-        right = -np.asarray(self.maps.push(*self.data, dp, dgiven)) * self.scale
-        near = np.zeros((len(right), self.k))
+    # Forward ---------------------------------------------------------------------------------------------
+
+    def push(self, dp: Any, dgiven: Any, dguess: Any) -> tuple[Any, Any]:
+        """Tangents of x and xdot."""
+        return self._x_of(self._pushed(dp, dgiven, dguess))
+
+    def push2(self, first: Any, second: Any, trace: Any) -> tuple[Any, Any]:
+        """The same, and their tangents; `trace.data` says how z, p and `init` values move."""
+        found = self._pushed(*first)
+        dp, dgiven, _ = first
+        own = jnp.asarray(found[:, : self.k]), dp, jnp.asarray(dgiven)
+        more = jnp.zeros_like(own[0]), second[0], jnp.asarray(second[1])
+        _, rows = self.jets.forward(self.known, (self.at, own), (trace.data, more))
+        upper = self._near(second[2]) * self.cost - self._bent(found, trace)
+        other = self._solve(upper, -np.asarray(rows) * self.scale)
+        return self._x_of(found), self._x_of(other)
+
+    def _pushed(self, dp: Any, dgiven: Any, dguess: Any) -> np.ndarray:
+        still = jnp.zeros((len(dgiven), self.k))
+        rows, _ = self.jets.forward(self.known, (self.at, (still, dp, jnp.asarray(dgiven))))
+        return self._solve(self._near(dguess) * self.cost, -np.asarray(rows) * self.scale)
+
+    def _near(self, dguess: Any) -> np.ndarray:
+        """Tangents of where unknowns want to stay."""
+        near = np.zeros((len(dguess), self.k))
         of_guess, places, signs = self.guess_places
         near[:, places] = signs * np.asarray(dguess)[:, of_guess]
-        found = self._solve(np.concatenate([near * self.cost, right], axis=1).T).T
-        return found[:, : self.n], found[:, self.n : self.k]
+        return near
 
-    def pull(self, gradient_x: Any, gradient_xdot: Any) -> tuple[Any, Any, Any]:
+    # Backward --------------------------------------------------------------------------------------------
+
+    def pull(self, of_x: Any, of_xdot: Any) -> tuple[Any, Any, Any]:
         """Gradients by p, `init` values and guesses."""
-        right = np.zeros(self.exact.shape[0])
-        right[: self.n], right[self.n : self.k] = gradient_x, gradient_xdot
-        found = self._solve(right)
-        of_p, of_given = self.maps.pull(*self.data, jnp.asarray(-found[self.k :] * self.scale))
-        of_guess, places, signs = self.guess_places
-        near = np.zeros(len(self.problem.guess))
-        near[of_guess] = signs * (self.cost * found[: self.k])[places]
-        return of_p, of_given, near
+        found = self._pulled(of_x, of_xdot)
+        (_, of_p, of_given), _ = self.jets.backward(self.known, (self.at, self._multipliers(found)))
+        return of_p, of_given, self._of_guess(found)
 
-    def _solve(self, right: np.ndarray) -> np.ndarray:
+    def pull2(self, first: Any, second: Any, trace: Any) -> Any:
+        """The same, and their tangents."""
+        found = self._pulled(*first)
+        own = jnp.asarray(found[:, : self.k])
+        still = jax.tree.map(lambda part: jnp.zeros((len(own), *part.shape)), self.at[1:])
+        tangents = trace.data, (jnp.zeros_like(own), *still)
+        _, rows = self.jets.forward(self.known, (self.at, (own, *still)), tangents)
+        upper = self._wide(*second) - self._bent(found, trace)
+        other = self._solve(upper, -np.asarray(rows) * self.scale)
+        tangents = trace.data, self._multipliers(other)
+        of, more = self.jets.backward(self.known, (self.at, self._multipliers(found)), tangents)
+        return (*of[1:], self._of_guess(found)), (*more[1:], self._of_guess(other))
+
+    def _pulled(self, of_x: Any, of_xdot: Any) -> np.ndarray:
+        return self._solve(self._wide(of_x, of_xdot), np.zeros((len(of_x), len(self.scale))))
+
+    def _multipliers(self, found: np.ndarray) -> Any:
+        return jnp.asarray(-found[:, self.k :] * self.scale)
+
+    def _of_guess(self, found: np.ndarray) -> Any:
+        of_guess, places, signs = self.guess_places
+        near = np.zeros((len(found), len(self.problem.guess)))
+        near[:, of_guess] = signs * (self.cost * found[:, : self.k])[:, places]
+        return jnp.asarray(near)
+
+    # Both ------------------------------------------------------------------------------------------------
+
+    def _bent(self, found: np.ndarray, trace: Any) -> np.ndarray:
+        """The derivative of the matrix in the direction of a trace, transposed, times multipliers."""
+        multipliers = -self._multipliers(found)
+        tangents = trace.data, jnp.zeros_like(multipliers)
+        _, (of_z, _, _) = self.jets.backward(self.known, (self.at, multipliers), tangents)
+        return np.asarray(of_z)
+
+    def _x_of(self, found: np.ndarray) -> tuple[Any, Any]:
+        return jnp.asarray(found[:, : self.n]), jnp.asarray(found[:, self.n : self.k])
+
+    def _wide(self, of_x: Any, of_xdot: Any) -> np.ndarray:
+        return np.concatenate([np.asarray(of_x), np.asarray(of_xdot)], axis=1)
+
+    def _solve(self, upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
+        """Unknowns and multipliers for right-hand sides, of which the first axis counts."""
+        right = np.concatenate([upper, lower], axis=1).T
+        size = np.abs(right).max(axis=0, initial=0.0)
         found = self.factors.solve(right)
-        size = np.abs(right).max(initial=0.0)
         for _ in range(CORRECTIONS):
             left = right - self.exact @ found
-            if np.abs(left).max(initial=0.0) <= SETTLED * size:
+            if np.all(np.abs(left).max(axis=0, initial=0.0) <= SETTLED * size):
                 break
             found = found + self.factors.solve(left)
-        if not np.abs(right - self.exact @ found).max(initial=0.0) <= WRONG * size:
-            raise SimulationError(
+        if not np.all(np.abs(right - self.exact @ found).max(axis=0, initial=0.0) <= WRONG * size):
+            raise NoDerivative(
                 "The start has no derivative by the parameters: its equations are singular there, or "
                 "contradict each other for other values."
             )
-        return found
+        return found.T
 
 
 def _places_of_guess(problem: StartProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -46,6 +46,28 @@ class Names:
     def all(self) -> tuple[str, ...]:
         return (*self.params, *self.init, *self.inputs)
 
+    def check_shape(self, sim: Any, name: str, shape: tuple[int, ...]) -> None:
+        """Complain about a value of the wrong shape."""
+        if name in self.params:
+            (expected,) = (tuple(own.shape) for own in sim.flat.parameters if own.name == name)
+            word = "parameter"
+        elif name in self.init:
+            discretes = {own.name: own for own in sim.flat.declared_discretes}
+            symbol = discretes[name] if name in discretes else resolve_variable(sim.flat, name)[0]
+            expected, word = tuple(symbol.shape), "start value of"
+        else:
+            (entry,) = (own for own in sim.flat.inputs if own.name == name)
+            expected, word = tuple(entry.shape), "input"
+            given = self.given[name]
+            if _is_table(given):
+                expected, word = np.shape(given[1]), "table of the input"
+        try:
+            fits = np.broadcast_shapes(shape, expected) == expected
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ModelError(f"The {word} {name} has shape {expected}, not {tuple(shape)}.")
+
     def request(self, theta: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of `simulate` for these values."""
         inputs = dict(self.given)
@@ -84,7 +106,10 @@ def make_names(
     known = {symbol.name for symbol in flat.parameters}
     for name in params:
         if name not in known:
-            raise ModelError(f"{flat.name} has no parameter '{name}'. {did_you_mean(name, known)}")
+            raise ModelError(
+                f"{flat.name} has no parameter '{name}'. {did_you_mean(name, known)} Sizes, and other "
+                f"arguments of a class that are no `Par`, are fixed when a model is translated."
+            )
     discretes = {symbol.name for symbol in flat.declared_discretes}
     for name in init:
         if name not in discretes:

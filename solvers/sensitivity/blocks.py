@@ -4,7 +4,11 @@ A block is a part of a run without a start in it: so many steps, and the rows of
 blocks of a problem have the same sizes, so that one program does for runs of any length.
 
     forward     (table, dp) -> (table after, tangents of the rows)         for many directions at once
-    backward    gradients by (table after, rows) -> those by (table, p)    in reverse order
+    trace       the same for one direction, with the tangents of all points
+    backward    gradients by (table after, rows) -> those by (table, p)    in reverse order, for many
+
+Each is a function of constants and of variables, and comes with its derivative by the variables: that is
+what second derivatives are made of.
 """
 
 from __future__ import annotations
@@ -17,16 +21,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..matrix.jacobian import C_ZERO
-from ..method.context import Method, Tables
+from ..method.context import Method
 from .leaves import Leaves
+from .lifted import Lifted
 from .moves import (
     Equations,
     Made,
     Point,
     Values,
     step_constant,
-    tangent_of_output,
+    tangent_of_row,
     tangent_of_step,
+    tangent_of_values,
 )
 
 BLOCK_BYTES = 8e6
@@ -35,10 +41,10 @@ MOST_STEPS, FEWEST_STEPS = 256, 8
 
 
 class Steps(NamedTuple):
-    """Rows of arrays, of which the first `count` mean something."""
+    """Where steps end and how they were made; the first `count` mean something."""
 
     count: Any
-    at: Point
+    t: Any
     made: Made
 
 
@@ -46,15 +52,37 @@ class Rows(NamedTuple):
     """Rows of output within the steps of a block, in order, and in which step each is."""
 
     count: Any
-    at: Point
+    t: Any
     step: Any
+
+
+class Constants(NamedTuple):
+    """What a block is not differentiated by."""
+
+    tables: Any
+    others: Any
+    steps: Steps
+    rows: Rows
+    factors: Any
+    """Of any matrix: linear solvers may use their pivots, and their memory."""
+
+
+class Place(NamedTuple):
+    """What the linear maps of a block depend on."""
+
+    moving: Any
+    steps: tuple[Any, Any]
+    """x and xdot where steps end,"""
+    rows: tuple[Any, Any]
+    """and at the rows."""
 
 
 class Sweeps(NamedTuple):
     """The compiled functions for one problem and one choice of outputs."""
 
-    forward: Callable[..., Any]
-    backward: Callable[..., Any]
+    forward: Lifted
+    trace: Lifted
+    backward: Lifted
     block: int
     """How many steps, and how many rows, are a block."""
 
@@ -70,64 +98,104 @@ def make_sweeps(
     """Compile for a problem, for parameters that come apart like these, and for what is wanted of each row
     (`values`); rows are on the constraints if `is_consistent`."""
 
-    def equations(tables: Tables, moving: Any, others: Any) -> Equations:
-        own = Leaves(moving, others, leaves.is_moving, leaves.tree)
-        return Equations(method, tables, own)
+    def equations(known: Constants, place: Place) -> Equations:
+        own = Leaves(place.moving, known.others, leaves.is_moving, leaves.tree)
+        return Equations(method, known.tables, own)
 
-    def step_map(eq: Equations, steps: Steps, k: Any, old: Any) -> tuple[Any, Callable[..., Any]]:
-        at, made = _row(steps.at, k), _row(steps.made, k)
+    def step_map(known: Constants, place: Place, k: Any, old: Any) -> tuple[Any, Callable[..., Any]]:
+        eq = equations(known, place)
+        at, made = Point(known.steps.t[k], *_row(place.steps, k)), _row(known.steps.made, k)
         factors = eq.factors(at, step_constant(eq, made), old)
         return factors, lambda table, dp: tangent_of_step(eq, factors, at, made, table, dp)
 
     def row_map(
-        eq: Equations, steps: Steps, rows: Rows, j: Any, old: Any
-    ) -> tuple[Any, Callable[..., Any]]:
-        at, k = _row(rows.at, j), rows.step[j]
-        end, made = steps.at.t[k], _row(steps.made, k)
+        known: Constants, place: Place, j: Any, old: Any
+    ) -> tuple[Any, Callable[..., Any], Callable[..., Any]]:
+        eq = equations(known, place)
+        at, k = Point(known.rows.t[j], *_row(place.rows, j)), known.rows.step[j]
+        end, made = known.steps.t[k], _row(known.steps.made, k)
         factors = eq.factors(at, jnp.asarray(C_ZERO), old) if is_consistent else old
-        return factors, lambda table, dp: tangent_of_output(
-            eq, values, factors, at, end, made, is_consistent, table, dp
-        )
 
-    def forward(
-        tables: Tables, moving: Any, others: Any, steps: Steps, rows: Rows, old: Any, table: Any, dp: Any
-    ) -> tuple[Any, Any]:
-        """Tangents of the table after the block, and of its rows; with an axis of directions in front."""
-        eq = equations(tables, moving, others)
-        wanted = jax.eval_shape(row_map(eq, steps, rows, 0, old)[1], table[0], jax.tree.map(_first, dp))
-        found = jnp.zeros((len(rows.step), len(table), *wanted.shape))
+        def point(table: Any, dp: Any) -> Any:
+            return tangent_of_row(eq, factors, at, end, made, is_consistent, table, dp)
+
+        def wanted(table: Any, dp: Any) -> Any:
+            return tangent_of_values(eq, values, at, *point(table, dp), dp)
+
+        return factors, point, wanted
+
+    def ahead(
+        known: Constants, place: Place, table: Any, dp: Any, of_row: Any, see_step: Any, seen: Any
+    ) -> Any:
+        """Go through steps and rows: what is found of each row, and what is seen at each step."""
+        rows = known.rows
+        room = len(rows.step)
 
         def body(k: Any, carry: Any) -> Any:
-            table, old, j, found = carry
-            old, push = step_map(eq, steps, k, old)
-            table = jax.vmap(push)(table, dp)
+            table, old, j, found, seen = carry
+            old, push = step_map(known, place, k, old)
+            table, seen = see_step(push, k, table, seen)
 
             def is_left(inner: Any) -> Any:
                 j = inner[1]
-                return (j < rows.count) & (rows.step[jnp.minimum(j, len(rows.step) - 1)] == k)
+                return (j < rows.count) & (rows.step[jnp.minimum(j, room - 1)] == k)
 
             def write(inner: Any) -> Any:
                 old, j, found = inner
-                old, push = row_map(eq, steps, rows, j, old)
-                return old, j + 1, found.at[j].set(jax.vmap(push)(table, dp))
+                old, point, wanted = row_map(known, place, j, old)
+                new = of_row(point, wanted, table)
+                return old, j + 1, jax.tree.map(lambda all_rows, own: all_rows.at[j].set(own), found, new)
 
             old, j, found = jax.lax.while_loop(is_left, write, (old, j, found))
-            return table, old, j, found
+            return table, old, j, found, seen
 
-        first = table, old, jnp.zeros((), jnp.int32), found
-        table, _, _, found = jax.lax.fori_loop(0, steps.count, body, first)
-        return table, found
+        shapes = jax.eval_shape(
+            lambda table: of_row(*row_map(known, place, 0, known.factors)[1:], table), table
+        )
+        found = jax.tree.map(lambda own: jnp.zeros((room, *own.shape)), shapes)
+        first = table, known.factors, jnp.zeros((), jnp.int32), found, seen
+        table, _, _, found, seen = jax.lax.fori_loop(0, known.steps.count, body, first)
+        return table, found, seen
+
+    def forward(known: Constants, place: Place, table: Any, dp: Any) -> tuple[Any, Any]:
+        """Tangents of the table after the block, and of its rows; with an axis of directions in front."""
+
+        def see_step(push: Any, k: Any, table: Any, seen: Any) -> Any:
+            return jax.vmap(lambda *each: push(*each)[0])(table, dp), seen
+
+        def of_row(point: Any, wanted: Any, table: Any) -> Any:
+            return jax.vmap(wanted)(table, dp)
+
+        return ahead(known, place, table, dp, of_row, see_step, ())[:2]
+
+    def trace(known: Constants, place: Place, table: Any, dp: Any) -> tuple[Any, Any, Any]:
+        """The same for one direction: tangents of the table, of x and xdot at steps, and at rows."""
+
+        def see_step(push: Any, k: Any, table: Any, seen: Any) -> Any:
+            table, xdot = push(table, dp)
+            return table, (seen[0].at[k].set(table[0]), seen[1].at[k].set(xdot))
+
+        def of_row(point: Any, wanted: Any, table: Any) -> Any:
+            return point(table, dp)
+
+        nothing = jnp.zeros((len(known.steps.t), table.shape[1]))
+        table, rows, steps = ahead(known, place, table, dp, of_row, see_step, (nothing, nothing))
+        return table, steps, rows
 
     def backward(
-        tables: Tables, moving: Any, others: Any, steps: Steps, rows: Rows, old: Any, table: Any,
-        of_rows: Any, gradient: Any,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        """Gradients by the table before the block and, added to what is there, by p."""
-        eq = equations(tables, moving, others)
+        known: Constants, place: Place, table: Any, of_rows: Any, gradient: Any
+    ) -> tuple[Any, Any]:
+        """Gradients by the table before the block and, added to what is there, by p; with an axis of
+        gradients in front."""
+        rows = known.rows
+
+        def pull(push: Any, old: Any, like: Any, gradient: Any) -> Any:
+            back = jax.linear_transpose(push, like[0], _first_of(gradient))
+            return jax.vmap(back)(old)
 
         def body(number: Any, carry: Any) -> Any:
             table, old, j, gradient = carry
-            k = steps.count - 1 - number
+            k = known.steps.count - 1 - number
 
             def is_left(inner: Any) -> Any:
                 j = inner[2]
@@ -135,28 +203,29 @@ def make_sweeps(
 
             def add(inner: Any) -> Any:
                 table, old, j, gradient = inner
-                old, push = row_map(eq, steps, rows, j, old)
-                by_table, by_p = jax.linear_transpose(push, table, gradient)(of_rows[j])
+                old, _, wanted = row_map(known, place, j, old)
+                by_table, by_p = pull(wanted, of_rows[:, j], table, gradient)
                 return table + by_table, old, j - 1, _sum(gradient, by_p)
 
             table, old, j, gradient = jax.lax.while_loop(is_left, add, (table, old, j, gradient))
-            old, push = step_map(eq, steps, k, old)
-            table, by_p = jax.linear_transpose(push, table, gradient)(table)
+            old, push = step_map(known, place, k, old)
+            table, by_p = pull(lambda *each: push(*each)[0], table, table, gradient)
             return table, old, j, _sum(gradient, by_p)
 
-        first = table, old, jnp.asarray(rows.count - 1, jnp.int32), gradient
-        table, _, _, gradient = jax.lax.fori_loop(0, steps.count, body, first)
+        first = table, known.factors, jnp.asarray(rows.count - 1, jnp.int32), gradient
+        table, _, _, gradient = jax.lax.fori_loop(0, known.steps.count, body, first)
         return table, gradient
 
-    return Sweeps(jit(forward), jit(backward), block_size(method.problem.size))
+    lifted = (Lifted(function, jit) for function in (forward, trace, backward))
+    return Sweeps(*lifted, block_size(method.problem.size))
 
 
 def _row(rows: Any, k: Any) -> Any:
     return jax.tree.map(lambda part: part[k], rows)
 
 
-def _first(part: Any) -> Any:
-    return part[0]
+def _first_of(tree: Any) -> Any:
+    return jax.tree.map(lambda part: part[0], tree)
 
 
 def _sum(one: Any, other: Any) -> Any:
