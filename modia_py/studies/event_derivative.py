@@ -41,7 +41,7 @@ ROOT_CORRECTIONS = 2
 class Pass(NamedTuple):
     """One pass of an event: values before it, and after it if equations were solved."""
 
-    number: int
+    number: Any
     x: Any
     xdot: Any
     moving: Any
@@ -91,7 +91,7 @@ class EventDerivative:
         if self.watches:
 
             def improve(dt: Any, _: Any) -> tuple[Any, None]:
-                z = self._residuals(*moved(dt), moving, left.others)[known.which]
+                z = self._residuals((*moved(dt), moving), left.others)[known.which]
                 return dt - (z - jax.lax.stop_gradient(z)) / known.rate, None
 
             dt, _ = jax.lax.scan(improve, dt, None, length=ROOT_CORRECTIONS)
@@ -122,8 +122,9 @@ class EventDerivative:
         """Whether there is anything that events are noticed by."""
         return len(self.events.functions.relations) + len(self.events.functions.sample_places) > 0
 
-    def _residuals(self, t: Any, x: Any, xdot: Any, moving: Any, others: Any) -> Any:
-        """Zero where an event is: of relations, and of samples."""
+    def _residuals(self, at: tuple[Any, ...], others: Any) -> Any:
+        """Zero where an event is: of relations, and of samples. `at`: t, x, xdot, p."""
+        t, x, xdot, moving = at
         a = self.linear.join(moving, others)
         found = self.events.z(t, x, xdot, a)
         if not len(self.events.functions.sample_places):
@@ -146,7 +147,7 @@ class EventDerivative:
         """How fast what events are noticed by changes, and its gradients."""
 
         def own(t: Any, x: Any, xdot: Any, moving: Any) -> Any:
-            return self._residuals(t, x, xdot, moving, held.others)
+            return self._residuals((t, x, xdot, moving), held.others)
 
         still = jax.tree.map(jnp.zeros_like, held.moving)
         at = (*held.at, held.moving)
@@ -196,7 +197,7 @@ class EventDerivative:
         """The passes of the event, as they were."""
         t, (x, xdot) = float(left.t), (np.asarray(left.x), np.asarray(left.xdot))
         a: Arguments = self._begin(t, x, xdot, leg.arguments, int(Occasion.DURING))
-        passes = []
+        passes: list[Pass] = []
         for number in range(MOST_PASSES):
             x_set, behind, effect = self._one_pass(t, x, xdot, a, number)
             if effect == Effect.NOTHING:

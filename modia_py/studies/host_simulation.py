@@ -119,14 +119,14 @@ class HostSimulation:
             first += size
         return found
 
-    def status(self, x: np.ndarray) -> np.ndarray:
+    def status(self, x: np.ndarray) -> int:
         """How the run ended, as the number of a `Status`."""
         found = self.simulations.run(self.theta(x))
         if not isinstance(found, Exception):
-            return np.int32(found.result.status)
+            return int(found.result.status)
         result = getattr(found, "result", None)
         status = Status.INCONSISTENT if result is None else Status(int(result.status))
-        return np.int32(status if status.failed else Status.TERMINATED)
+        return int(status if status.failed else Status.TERMINATED)
 
     def value(self, x: np.ndarray) -> np.ndarray:
         found = self.simulations.run(self.theta(x))

@@ -129,15 +129,15 @@ class RunDerivatives:
         count = len(jnp.atleast_2d(tangent.p))
         found = [np.zeros((count, len(recording.output.t), len(self.signs))) for _ in range(2)]
         own = None if trace is None else trace.start
-        (dx, dxdot, dp), second = self.start.forward(recording, (tangent, second), own)
+        (dx, dxdot, dp), more = self.start.forward(recording, (tangent, second), own)
         for number, leg in enumerate(recording.legs):
             here = None if trace is None else trace.legs[number]
             if number:
                 former = None if trace is None else trace.legs[number - 1]
-                (dx, dxdot, dp), second = self._cross(recording, number, former, ((dx, dp), second))
-            pair = (dx, dxdot, dp), second
-            (dx, _, dp), second = self._push_leg(recording, leg, here, pair, found)
-            second = None if second is None else (second[0], second[2])
+                (dx, dxdot, dp), more = self._cross(recording, number, former, ((dx, dp), more))
+            pair = (dx, dxdot, dp), more
+            (dx, _, dp), more = self._push_leg(recording, leg, here, pair, found)
+            more = None if more is None else (more[0], more[2])
         return found[0], None if trace is None else found[1]
 
     def _push_leg(
@@ -162,9 +162,10 @@ class RunDerivatives:
         table2 = None if second is None else jax.vmap(first_table, (None, 0, 0))(h, *second[:2])
         with workspace_of(self.compiled, self.maps, leg) as workspace:
             for block in blocks_of(recording, leg, self.sweeps.block):
-                known, place = block.known(workspace), workspace.place(block)
-                tangents = None if trace is None else (trace.place(block), table2, second[2])
-                own, other = self.sweeps.forward(known, (place, table, dp), tangents)
+                variables, moves = (workspace.place(block), table, dp), None
+                if trace is not None and second is not None:
+                    moves = trace.place(block), table2, second[2]
+                own, other = self.sweeps.forward(block.known(workspace), variables, moves)
                 for room, part in zip(found, (own, other), strict=True):
                     if part is not None:
                         room[:, block.chosen] = np.moveaxis(np.asarray(part[1])[: len(block.chosen)], 0, 1)
@@ -288,6 +289,7 @@ class RunDerivatives:
         leg, following = recording.legs[number - 1], recording.legs[number]
         keep: list[Any] = []
         jets: Jets
+        known: Any
         if following.event is not None:
             assert self.events is not None
             jets, known = self.events.jets, self.events.happened(leg, following, keep)

@@ -33,6 +33,8 @@ SOFT, HARD = 1e-8, 1e-12
 """Regularization: of unknowns that cost nothing to move, and of equations."""
 CORRECTIONS, SETTLED, WRONG = 12, 1e-13, 1e-8
 """Corrections of a solve; where they end; and what may be left."""
+SATISFIED = 1e-5
+"""By how much equations of the start may be violated, where derivatives are taken."""
 
 
 class StartMaps:
@@ -48,6 +50,7 @@ class StartMaps:
             return rows(z, t, leaves.join(moving, others), given)
 
         self.jets = Jets(equations, partial(quick_jit, size=problem.n))
+        self.residual = quick_jit(equations, problem.n)
 
 
 class StartDerivative:
@@ -65,6 +68,12 @@ class StartDerivative:
         m, k = jacobian.shape
         largest = abs(jacobian).max(axis=1).toarray().ravel() if jacobian.nnz else np.zeros(m)
         self.scale = 1.0 / np.where(largest > 0, largest, 1.0)
+        left = np.abs(np.asarray(maps.residual(self.known, *self.at))) * self.scale
+        if not np.all(left <= SATISFIED * (1.0 + np.abs(z).max(initial=0.0))):
+            raise NoDerivative(
+                "An event at the start sets values anew: there are no derivatives through that yet. Give "
+                "these values by `init`, or by initial equations."
+            )
         scaled = sparse.csr_array(sparse.diags_array(self.scale) @ jacobian)
         self.cost, self.k = problem.cost, k
         self.exact = sparse.block_array(

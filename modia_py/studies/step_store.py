@@ -24,7 +24,7 @@ class StepRows:
     """Takes rows as `solvers.output_rows.OutputRows` does: of all of them the times, and sizes and orders
     of steps; of the last ones, and of those in `chosen`, x and xdot."""
 
-    def __init__(self, budget: float, until: int | None = None, chosen: Sequence[int] = ()):
+    def __init__(self, budget: float, until: int | None = None, chosen: Sequence[int] | np.ndarray = ()):
         self.budget, self.until = budget, until
         self.chosen = np.unique(np.asarray(chosen, int))
         self.at: dict[int, Arrays] = {}
@@ -74,7 +74,7 @@ class StepRows:
 class StepStore:
     """Rows of a run that was made once. `again`: makes it again, and gives its rows to what it is given."""
 
-    def __init__(self, rows: StepRows, again: Callable[[StepRows], None]):
+    def __init__(self, rows: StepRows, again: Callable[[StepRows], object]):
         self.rows, self._again = rows, again
         self.total, self.reruns = rows.count, 0
         self.is_whole = rows.first == 0
