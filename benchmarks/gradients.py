@@ -1,14 +1,17 @@
 """What derivatives cost, compared with the simulation: a rod with a conductivity for each segment.
 
-python benchmarks/gradients.py [--large] [--casadi]
+python benchmarks/gradients.py [--large] [--casadi] [--memory] [--first]
 
 Backward: the gradient by all conductivities. Forward: tangents for ten parameters. Each run has other
 values, so that nothing is remembered; times are the best of five. `--large` goes to 10^5 cells. `--casadi`
 (needs the package casadi) compares with the adjoint of IDAS on a rod of 100 segments, at one tolerance.
+`--memory`: the gradient of a run of 10^5 steps with 1000 unknowns within a budget of 500 MB, by how much the
+process grows. `--first`: how long the first gradient of a small model takes, compiling included.
 """
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from modia_py import Model, Par, Var, der, translate
+from modia_py import time as simulated_time
+from modia_py.models.examples import SlidingMass
 
 TIMES = np.linspace(0.1, 1.0, 10)
 
@@ -74,6 +79,59 @@ def measure(n: int) -> None:
     )
 
 
+class Driven(Model):
+    """A rod that follows fast oscillations: 10^5 steps."""
+
+    def __init__(self, n: int, **changes: Any):
+        super().__init__(**changes)
+        self.k, self.amplitude = Par(np.ones(n - 1)), Par(1.0)
+        self.T = Var(n, init=0.0)
+
+    def equations(self) -> Any:
+        T = self.T
+        q = 10.0 * self.k * (T[1:] - T[:-1])
+        heat = 100.0 * self.amplitude * np.sin(2 * np.pi * 1000 * simulated_time)
+        return [der(T[0]) == q[0] + heat, der(T[1:-1]) == q[1:] - q[:-1], der(T[-1]) == -q[-1]]
+
+
+def measure_memory(n: int = 1000, stop: float = 1.0) -> None:
+    def grown() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    sim = translate(Driven(n))
+    f = sim.function(["T"], [stop], ["k"], memory=500e6, rtol=1e-7)
+    small = sim.function(["T"], [stop / 100], ["k"], rtol=1e-7)
+    theta = {"k": np.ones(n - 1)}
+    jax.grad(lambda theta: jnp.sum(small(theta)["T"] ** 2))(theta)  # compiles everything
+    before, began = grown(), time.perf_counter()
+    result = f.result(theta)
+    ran = time.perf_counter() - began
+    jax.block_until_ready(jax.grad(lambda theta: jnp.sum(f(theta)["T"] ** 2))(theta))
+    seconds = time.perf_counter() - began - ran
+    print(
+        f"{result.stats.steps} steps of {n} unknowns: the process grew by {grown() - before:.0f} MB; "
+        f"run {ran:.1f} s, gradient {seconds / ran:.1f} times that"
+    )
+
+
+def measure_first() -> None:
+    sim = translate(SlidingMass())
+    f = sim.function(["s"], [1.0], ["m", "c"])
+    theta = {"m": 1.0, "c": 1000.0}
+    for what, of in (
+        ("value", lambda: f(theta)),
+        ("gradient", lambda: jax.grad(lambda theta: f(theta)["s"][0])(theta)),
+        ("tangents", lambda: jax.jacfwd(f)(theta)),
+        ("hessian", lambda: jax.hessian(lambda theta: f(theta)["s"][0])(theta)),
+    ):
+        began, used = time.perf_counter(), time.process_time()
+        jax.block_until_ready(of())
+        print(
+            f"first {what}: {time.perf_counter() - began:.1f} s, {time.process_time() - used:.1f} s of "
+            f"processor time"
+        )
+
+
 def casadi_gradient(n: int) -> None:
     import casadi as ca
 
@@ -102,5 +160,9 @@ def casadi_gradient(n: int) -> None:
 if __name__ == "__main__":
     for size in (100, 1000, 10_000, *((100_000,) if "--large" in sys.argv else ())):
         measure(size)
+    if "--memory" in sys.argv:
+        measure_memory()
+    if "--first" in sys.argv:
+        measure_first()
     if "--casadi" in sys.argv:
         casadi_gradient(101)

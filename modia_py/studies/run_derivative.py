@@ -170,8 +170,10 @@ class RunDerivatives:
                     if part is not None:
                         room[:, block.chosen] = np.moveaxis(np.asarray(part[1])[: len(block.chosen)], 0, 1)
                 table, table2 = own[0], None if other is None else other[0]
-        after = None if second is None else (table2[:, 0], second[1], second[2])
-        return (table[:, 0], dxdot, dp), after
+        after = (table[:, 0], dxdot, dp)
+        if second is None or table2 is None:
+            return after, None
+        return after, (table2[:, 0], second[1], second[2])
 
     def trace(self, recording: Recording, tangent: RunData) -> Trace:
         """How all points of a run move, for one tangent of its data."""

@@ -120,7 +120,8 @@ def make_sweeps(
             return tangent_of_row(eq, factors, at, end, made, is_consistent, table, dp)
 
         def wanted(table: Any, dp: Any) -> Any:
-            return tangent_of_values(eq, values, at, *point(table, dp), dp)
+            dx, dxdot = point(table, dp)
+            return tangent_of_values(eq, values, at, dx, dxdot, dp)
 
         return factors, point, wanted
 
@@ -216,8 +217,9 @@ def make_sweeps(
         table, _, _, gradient = jax.lax.fori_loop(0, known.steps.count, body, first)
         return table, gradient
 
-    lifted = (Lifted(function, jit) for function in (forward, trace, backward))
-    return Sweeps(*lifted, block_size(method.problem.size))
+    return Sweeps(
+        Lifted(forward, jit), Lifted(trace, jit), Lifted(backward, jit), block_size(method.problem.size)
+    )
 
 
 def _row(rows: Any, k: Any) -> Any:
