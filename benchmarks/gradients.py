@@ -5,7 +5,7 @@ python benchmarks/gradients.py [--large] [--casadi] [--memory] [--first]
 Backward: the gradient by all conductivities. Forward: tangents for ten parameters. Each run has other
 values, so that nothing is remembered; times are the best of five. `--large` goes to 10^5 cells. `--casadi`
 (needs the package casadi) compares with the adjoint of IDAS on a rod of 100 segments, at one tolerance.
-`--memory`: the gradient of a run of 10^5 steps with 1000 unknowns within a budget of 500 MB, by how much the
+`--memory`: the gradient of a run of 10^5 steps with 1000 unknowns in a budget of 500 MB, by how much the
 process grows. `--first`: how long the first gradient of a small model takes, compiling included.
 """
 
