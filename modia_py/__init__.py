@@ -26,6 +26,7 @@ from .expressions.clocked_terms import Clock, clock, hold, previous, sampled  # 
 from .expressions.event_terms import change, edge, initial, pre, sample, terminal, where  # noqa: E402
 from .expressions.user_functions import function  # noqa: E402
 from .language.actions import assign, reinit, terminate  # noqa: E402
+from .language.changes import Guess  # noqa: E402
 from .language.connections import connect  # noqa: E402
 from .language.declarations import Discrete, Flow, Input, Par, Var  # noqa: E402
 from .language.elaborate import elaborate  # noqa: E402
@@ -57,6 +58,7 @@ __all__ = [
     "FlatModel",
     "FlatResidual",
     "Flow",
+    "Guess",
     "Input",
     "Model",
     "ModelError",

@@ -79,6 +79,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         params: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Any] | None = None,
         init: Mapping[str, Any] | None = None,
+        guess: Mapping[str, Any] | None = None,
         times: int | Any = POINTS,
         rtol: float = 1e-6,
         atol: Any = None,
@@ -98,16 +99,17 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             Where the run starts, in seconds of the model.
         params : mapping of str to number or array, optional
             Values of parameters by dotted name, `{"r.R": 2.0}`, in place of the declared ones: one value,
-            or with the axes of the component arrays around the parameter. Nothing is compiled for other
-            values.
+            or with the axes of the component arrays around the parameter. Elements have names as in
+            results, `{"r[3].R": 5.0}`; they win over the whole. Nothing is compiled for other values.
         inputs : mapping of str to function, tuple, number or array, optional
             For each `Input` a function of time, `(function, breaks)` with the times at which it or a
             derivative of it jumps, a table `(times, values)` or `(times, values, interpolation)` with
             "linear", "previous", "cubic" or "akima", or a constant. Values of a table have the time as
             their first axis. Every input needs one.
         init : mapping of str to number or array, optional
-            Start values by dotted name, in place of the declared ones or in addition to them. A derivative
-            may be named, too: `{"der(s)": 1.0}`.
+            Start values by name, in place of declared ones or in addition: `{"der(s)": 1.0, "y[:2]": 0.0}`.
+        guess : mapping of str to number or array, optional
+            Where to look for start values, in place of declared ones; a declared `init` is dropped.
         times : int or array
             A number of equidistant times of output, both ends included, or the times themselves,
             increasing. Steps of the integrator do not depend on them.
@@ -173,6 +175,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             progress,
             max_steps,
             start,
+            guess=guess,
         )
         check_process()
         with Interruptible(f"The simulation of {self.name}") as reached:
@@ -290,6 +293,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         start_time: float = 0.0,
         params: Mapping[str, Any] | None = None,
         init: Mapping[str, Any] | None = None,
+        guess: Mapping[str, Any] | None = None,
         rtol: float = 1e-6,
         atol: Any = None,
         method: str = "bdf",
@@ -312,8 +316,8 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             Names of the variables y.
         start_time : float
             Where the simulation starts.
-        params, init : mapping of str to number or array, optional
-            Values of parameters, and start values, by dotted name.
+        params, init, guess : mapping of str to number or array, optional
+            Values of parameters, start values, and where to look for them, by dotted name.
         rtol, atol, method, linear_solver, progress, max_steps, start
             As for `simulate`.
 
@@ -357,6 +361,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
                 progress,
                 max_steps,
                 start,
+                guess=guess,
             )
             return self._linearize(asked, outputs)
 

@@ -30,6 +30,11 @@ def is_declared(value: Any) -> bool:
     return isinstance(value, (Declaration, ComponentArray)) or isinstance(type(value), ComponentMeta)
 
 
+def is_component(value: Any) -> bool:
+    """Whether a value is a component or an array of them, or the class of one."""
+    return isinstance(value, (Component, ComponentArray, ComponentMeta))
+
+
 class _ClassBody(dict):
     """The namespace of a class body, which refuses a second declaration of one name."""
 
@@ -58,6 +63,11 @@ class ComponentMeta(type):
             for attribute, value in vars(base).items():
                 if is_declared(value):
                     _check_name(attribute, cls)
+                    before = cls._declared.get(attribute)
+                    if base is cls and is_component(before) and is_component(value):
+                        from .replacement import check_replacement  # it looks into components
+
+                        check_replacement(f"{name}.{attribute}", before, value, user_source())
                     cls._declared[attribute] = value
                 elif attribute in cls._declared:
                     raise ModelError(
@@ -216,6 +226,26 @@ class Component(metaclass=ComponentMeta):
         component._parent, component._name = self, name
         return value
 
+    def _replace(self, name: str, value: Any) -> None:
+        """Put another component in the place of the one of that name, here or in a list."""
+        base, *numbers = name.split("[")
+        if not numbers:
+            self.__dict__[name]._parent = None
+            self._attach(name, value)
+            return
+        self.__dict__[base] = self._with_member(self.__dict__[base], name, base, value)
+
+    def _with_member(self, members: Any, name: str, path: str, value: Any) -> Any:
+        found = []
+        for k, member in enumerate(members):
+            own = f"{path}[{k}]"
+            if own == name:
+                member = self._adopt(name, value)
+            elif isinstance(member, (list, tuple)):
+                member = self._with_member(member, name, own, value)
+            found.append(member)
+        return type(members)(found)
+
     def _segments(self) -> list[tuple[str, bool]]:
         segments = []
         component: Component | None = self
@@ -253,15 +283,16 @@ class Component(metaclass=ComponentMeta):
 
 def fresh_copy(value: Any) -> Any:
     """A class-body declaration for one more instance: components are constructed again."""
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         return type(value)(fresh_copy(member) for member in value)
+    if type(value) is dict:
+        return {name: fresh_copy(member) for name, member in value.items()}
     if isinstance(value, ComponentArray):
         component = value._component
-        again = type(component).construct(component._count, *component._arguments)
+        again = type(component).construct(component._count, *map(fresh_copy, component._arguments))
         return ComponentArray(again, value._lead, value._index)
     if isinstance(value, Component):
-        args, kwargs = value._arguments
-        return type(value)(*args, **kwargs)
+        return type(value).construct(None, *map(fresh_copy, value._arguments))
     return value
 
 

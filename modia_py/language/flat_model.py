@@ -324,6 +324,8 @@ def value_text(value: Any) -> str:
         return ""
     if isinstance(value, Expr):
         return str(value)
+    if np.isnan(value).any():
+        return f"for {np.count_nonzero(~np.isnan(value))} of {value.size} elements"
     if value.size == 1:
         return f"{value.item():g}"
     if value.size <= 6:

@@ -14,10 +14,10 @@ import numpy as np
 from ..errors import UnknownNameError, did_you_mean
 from ..expressions.printing import der_text
 from ..interruptions import Interruptible
+from ..language.element_names import TrajectoryName, parse, readings, take
 from ..solvers.status import Status
 from .events import EventTable
 from .statistics import RunStatistics
-from .trajectory_names import TrajectoryName, parse, readings, take
 
 NO_EVENTS = EventTable()
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..solvers.linear.choice import NAMES as LINEAR_SOLVERS
+from ..start.values import Starts
 from .run import METHODS, RunOptions
 
 POINTS = 501
@@ -38,6 +39,12 @@ class RunRequest:
     max_steps: int = 1_000_000
     start: str = "init"
     must_restart: bool = False
+    guess: Mapping[str, Any] | None = None
+
+    @property
+    def starts(self) -> Starts:
+        """What is given for the start."""
+        return Starts(self.init, self.guess)
 
     def check_choices(self) -> None:
         """Complain about a word that is none of those to choose from."""
