@@ -32,7 +32,7 @@ from .language.declarations import Discrete, Flow, Input, Par, Var  # noqa: E402
 from .language.elaborate import elaborate  # noqa: E402
 from .language.flat_model import FlatModel  # noqa: E402
 from .language.model import Connector, Model  # noqa: E402
-from .language.symbols import time  # noqa: E402
+from .language.symbols import time as time  # noqa: E402 (not for `import *`: it would hide Python's module)
 from .language.when import always, when  # noqa: E402
 from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
 from .results.result import Result  # noqa: E402
@@ -96,7 +96,6 @@ __all__ = [
     "sobol_indices",
     "terminal",
     "terminate",
-    "time",
     "translate",
     "when",
     "where",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ModelError, SimulationError, SimulationInterrupted
+from .errors import ModelError, SimulationError, SimulationInterrupted, names_checked
 from .inspection.linearize import Linearization, linear_model
 from .inspection.report import report_text
 from .inspection.structure_plot import structure_figure
@@ -71,6 +71,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         """
         return self.translation.transformed
 
+    @names_checked
     def simulate(
         self,
         stop_time: float,
@@ -107,7 +108,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             "linear", "previous", "cubic" or "akima", or a constant. Values of a table have the time as
             their first axis. Every input needs one.
         init : mapping of str to number or array, optional
-            Start values by name, in place of declared ones or in addition: `{"der(s)": 1.0, "y[:2]": 0.0}`.
+            Start values, in place of declared ones or in addition: `{"der(s)": 1.0, "y[:2]": 0.0}`.
         guess : mapping of str to number or array, optional
             Where to look for start values, in place of declared ones; a declared `init` is dropped.
         times : int or array
@@ -284,6 +285,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         """
         return structure_figure(self.translation, self.name, file)
 
+    @names_checked
     def linearize(
         self,
         time: float = 0.0,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .errors import names_checked
 from .language.model import Model
 from .results.result import Result
 from .simulation.request import POINTS
 from .translate import translate
 
 
+@names_checked
 def simulate(
     model: Model,
     stop_time: float,

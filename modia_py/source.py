@@ -29,6 +29,17 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] in ("modia_py", "numpy")
 
 
+def source_of(error: BaseException) -> Source:
+    """The innermost line of the user's on the way to an error."""
+    found, trace = UNKNOWN_SOURCE, error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if not _is_ours(module) and module.partition(".")[0] not in ("jax", "jaxlib"):
+            found = Source(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return found if found is not UNKNOWN_SOURCE else user_source()
+
+
 def user_source() -> Source:
     """The innermost line on the call stack that is neither modia_py's nor numpy's."""
     frame: FrameType | None = sys._getframe(1)

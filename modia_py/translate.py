@@ -18,7 +18,7 @@ from .arrays.structure import Integers
 from .arrays.transform import SingularStructure, Transformation, transform
 from .collector import collector_paused
 from .compiled_model import CompiledModel
-from .errors import ModelError, ModelWarning, StructureError
+from .errors import ModelError, ModelWarning, StructureError, names_checked
 from .interruptions import Interruptible, check_process
 from .language.elaborate import elaborate
 from .language.flat_model import FlatModel
@@ -47,6 +47,7 @@ _received: dict[str, CompiledModel] = {}
 _translations: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
 
 
+@names_checked
 def translate(
     model: Model | FlatModel, *, tearing: bool | str = "auto", check: bool = False
 ) -> CompiledModel:

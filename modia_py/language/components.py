@@ -6,8 +6,6 @@ component knows its parent and its name there, so that each symbol has a dotted 
 
 from __future__ import annotations
 
-import inspect
-import keyword
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +14,7 @@ from ..expressions.array_interface import ArrayInterface
 from ..expressions.expression import Leaf
 from ..expressions.symbol_kinds import SymbolKind
 from ..source import user_source
+from .class_checks import check_methods, check_name, check_nothing_lost, initialize
 from .component_arrays import ComponentArray
 from .declarations import Declaration
 from .symbols import Symbol
@@ -58,11 +57,12 @@ class ComponentMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict, **options: Any) -> None:
         super().__init__(name, bases, body, **options)
+        check_methods(cls, body)
         cls._declared: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             for attribute, value in vars(base).items():
                 if is_declared(value):
-                    _check_name(attribute, cls)
+                    check_name(attribute, cls)
                     before = cls._declared.get(attribute)
                     if base is cls and is_component(before) and is_component(value):
                         from .replacement import check_replacement  # it looks into components
@@ -85,9 +85,9 @@ class ComponentMeta(type):
         component._arguments, component._changes = (args, kwargs), None
         for name, value in cls._declared.items():
             component._attach(name, fresh_copy(value))
-        component.__init__(*args, **kwargs)
+        initialize(component, args, kwargs)
         if component._changes is None:
-            _check_nothing_lost(cls, kwargs)
+            check_nothing_lost(cls, kwargs)
         elif component._changes:
             from .changes import apply_changes  # it walks components: it comes after them
 
@@ -160,7 +160,8 @@ class Component(metaclass=ComponentMeta):
             raise ModelError(
                 f"{type(self).__name__}.{name} is already a {_kind(existing)} ({user_source()}): two "
                 f"attributes cannot have one name. Change values with "
-                f"{type(self).__name__}({name}=...) or when simulating."
+                f"{type(self).__name__}({name}=...) or when simulating; an equation is written "
+                f"self.{name} == ..., in the list that `equations` returns."
             )
         if isinstance(value, dict) and any(map(is_declared, value.values())):
             raise ModelError(
@@ -168,7 +169,7 @@ class Component(metaclass=ComponentMeta):
                 f"an attribute for each."
             )
         if is_declared(value):
-            _check_name(name, type(self))
+            check_name(name, type(self))
             self._attach(name, value)
         else:
             self.__dict__[name] = value
@@ -302,29 +303,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, ComponentArray):
         return f"{type(value._component).__name__} array"
     return type(value).__name__
-
-
-RESERVED_NAMES = frozenset({"array", "equations", "initial_equations", "time"})
-
-
-def _check_nothing_lost(cls: type, given: dict[str, Any]) -> None:
-    """An `__init__` that takes **changes has to hand them on."""
-    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    lost = [name for name in given if name not in parameters]
-    if lost:
-        raise ModelError(
-            f"{cls.__name__}.__init__ takes {lost[0]}=... and does not hand it on ({user_source()}): call "
-            f"super().__init__(**changes) in it."
-        )
-
-
-def _check_name(name: str, owner: type) -> None:
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ModelError(
-            f"{owner.__name__} declares {name!r}, which is not an identifier ({user_source()}): letters, "
-            f"digits and underscores, not beginning with a digit, and no Python keyword."
-        )
-    if name in RESERVED_NAMES:
-        raise ModelError(
-            f"{owner.__name__} declares `{name}` ({user_source()}), a name that every model uses itself."
-        )

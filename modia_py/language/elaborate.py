@@ -18,7 +18,6 @@ from ..expressions.expression import Expr, Leaf, leaves_of
 from ..expressions.indexing import Shape
 from ..expressions.printing import Segments, clip_text
 from ..expressions.symbol_kinds import SymbolKind
-from .actions import Assign, Reinit, Terminate
 from .bindings import make_bindings
 from .component_arrays import ComponentArray
 from .components import Component
@@ -30,6 +29,7 @@ from .event_scope import EventScope
 from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Placed, Scope
 from .model import Connector, Model
 from .splitting import split_equation
+from .statements import not_an_equation, statements_of
 from .symbols import Symbol
 from .when import Always, When
 
@@ -219,14 +219,10 @@ def _with_events(
 def _statements(
     component: Model, method: str, paths: dict[int, Segments], leads: dict[int, Shape]
 ) -> tuple[list[Equation], list[Connection], list[When | Always]]:
-    where = f"{type(component).__name__}.{method}"
-    returned = getattr(component, method)()
-    if returned is None:
-        raise ModelError(f"{where} returned nothing. End it with `return [...]`, a list of equations.")
     equations: list[Equation] = []
     connections: list[Connection] = []
     whens: list[When | Always] = []
-    for place, statement in enumerate(_flatten(returned), start=1):
+    for place, statement in enumerate(statements_of(component, method), start=1):
         if isinstance(statement, Connection):
             connections.append(statement)
         elif isinstance(statement, Equation):
@@ -237,40 +233,8 @@ def _statements(
             _check_scope(statement, statement.expressions(), component, paths, leads)
             whens.append(statement)
         else:
-            raise ModelError(_not_an_equation(statement, place, where))
+            raise ModelError(not_an_equation(statement, place, f"{type(component).__name__}.{method}"))
     return equations, connections, whens
-
-
-def _flatten(statements: Any) -> Iterator[Any]:
-    """Nested lists, tuples and generators of statements, one after the other."""
-    stack = [iter([statements])]
-    while stack:
-        for statement in stack[-1]:
-            if isinstance(statement, (list, tuple)) or hasattr(statement, "__next__"):
-                stack.append(iter(statement))
-                break
-            yield statement
-        else:
-            stack.pop()
-
-
-def _not_an_equation(statement: Any, place: int, where: str) -> str:
-    item = f"Item {place} of {where}"
-    if isinstance(statement, (bool, np.bool_)):
-        return (
-            f"{item} is the plain Python value {bool(statement)}, not an equation: neither side of that "
-            f"== is a variable. Use self.x for variables of the model, and connect(a, b) for connectors."
-        )
-    if isinstance(statement, Expr):
-        return f"{item} is the expression `{clip_text(statement)}`, not an equation: write ... == 0."
-    if isinstance(statement, (Assign, Reinit, Terminate)):
-        return (
-            f"{item} is {statement} ({statement.source}), an action: it belongs into a `when`, "
-            f"when(condition, {statement}), which says at which instants it is taken."
-        )
-    if statement is None:
-        return f"{item} is None: a method in the list has no `return`, perhaps."
-    return f"{item} is {statement!r}, neither an equation (lhs == rhs) nor a connection."
 
 
 def _check_scope(

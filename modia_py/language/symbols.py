@@ -219,9 +219,18 @@ def broadcasts(shape: Shape, to: Shape) -> bool:
         return False
 
 
+def holds_text(value: Any) -> bool:
+    """Whether there are strings where numbers should be: numpy would read them."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_text, value))
+    return isinstance(value, (str, bytes)) or (isinstance(value, np.ndarray) and value.dtype.kind in "US")
+
+
 def real_array(value: Any, name: str, where: Source) -> np.ndarray:
     if isinstance(value, ArrayInterface):
         return value._apply("add", value, 0)  # a declaration says what is wrong with it
+    if holds_text(value):
+        raise ModelError(f"{name} is the text {value!r} ({where}): write numbers without quotes.")
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError

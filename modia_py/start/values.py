@@ -15,7 +15,7 @@ from ..errors import ModelError, did_you_mean
 from ..expressions.printing import der_text
 from ..language.flat_model import FlatModel, FlatSymbol
 from ..language.flat_names import NamedElements, find_elements, whole_name
-from ..language.symbols import broadcasts
+from ..language.symbols import broadcasts, holds_text
 from ..lowering.parameters import ParameterValues
 from ..lowering.value_map import ValueMap
 
@@ -178,6 +178,10 @@ def resolve_variable(flat: FlatModel, name: str) -> NamedElements:
 def _spread(found: NamedElements, value: Any) -> Any:
     if isinstance(value, jax.core.Tracer):
         return jnp.broadcast_to(value, found.shape)
+    if holds_text(value):
+        raise ModelError(
+            f"The start value of {found.text} is the text {value!r}: write numbers without quotes."
+        )
     try:
         array = np.asarray(value, float)
     except (TypeError, ValueError):

@@ -17,7 +17,7 @@ from ..errors import ModelError
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_names import find_elements
 from ..program.signals import Signals
-from ..program.tables import INTERPOLATIONS, polynomials_of
+from ..program.tables import INTERPOLATIONS, as_table, polynomials_of
 from ..start.values import Starts, resolve_variable, traced_start_values
 
 LINEAR_IN_VALUES = ("linear", "previous", "cubic")
@@ -95,9 +95,11 @@ def make_names(
     names: tuple[str, ...] = ()
     if isinstance(inputs, Mapping):
         given.update(inputs)
+        inputs = {name: as_table(value) for name, value in inputs.items()}
         names = tuple(name for name, value in inputs.items() if _has_values(value))
     else:
         names = tuple(_each(inputs, "inputs"))
+    given = {name: as_table(value) for name, value in given.items()}
     for name in names:
         if name not in given:
             raise ModelError(
