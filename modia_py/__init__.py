@@ -31,7 +31,9 @@ from .language.connections import connect  # noqa: E402
 from .language.declarations import Discrete, Flow, Input, Par, Var  # noqa: E402
 from .language.elaborate import elaborate  # noqa: E402
 from .language.flat_model import FlatModel  # noqa: E402
+from .language.labels import named  # noqa: E402
 from .language.model import Connector, Model  # noqa: E402
+from .language.surroundings import outer  # noqa: E402
 from .language.symbols import time as time  # noqa: E402 (not for `import *`: it would hide Python's module)
 from .language.when import always, when  # noqa: E402
 from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
@@ -85,6 +87,8 @@ __all__ = [
     "hold",
     "initial",
     "latin_hypercube_design",
+    "named",
+    "outer",
     "pre",
     "previous",
     "reinit",

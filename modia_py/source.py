@@ -10,10 +10,11 @@ from types import FrameType
 
 @dataclass(frozen=True)
 class Source:
-    """A file and a line of the user's."""
+    """A file and a line of the user's, and the label that was given to what stands there."""
 
     file: str
     line: int
+    label: str = ""
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}"

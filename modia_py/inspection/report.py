@@ -6,6 +6,7 @@ import numpy as np
 
 from ..arrays.index1 import Slot
 from ..arrays.structure import NONE
+from ..expressions.printing import LONGEST_IN_LISTS
 from ..lowering.differentiated_jumps import times_differentiated
 from ..program.node_names import NodeNames
 from ..program.translation import Translation
@@ -85,7 +86,7 @@ def _index(translation: Translation) -> list[str]:
         flat = model.flat.equations[number]
         parts = f", {count} parts" if count > 1 else ""
         lines.append(
-            f"  {'once' if often == -1 else f'{-often} times'}: {derived_text(flat, 0)}"
+            f"  {'once' if often == -1 else f'{-often} times'}: {derived_text(flat, 0, LONGEST_IN_LISTS)}"
             f"  ({flat.equation.source}{parts})"
         )
     if kinds.shape[1] > LISTED:

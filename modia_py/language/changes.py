@@ -140,6 +140,11 @@ def _find(component: Component, path: str) -> _Found:
         if name not in children:
             raise ModelError(_unknown(component, path))
         found = children[name]
+        if isinstance(found, Component) and found._outer:
+            raise ModelError(
+                f"'{path}' belongs to the {type(found).__name__} around {type(component).__name__} "
+                f"({user_source()}): give it a value there."
+            )
         if isinstance(found, ComponentArray):
             arrays.append(len(keys))
             around += found._lead

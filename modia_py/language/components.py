@@ -83,6 +83,7 @@ class ComponentMeta(type):
         component: Any = object.__new__(cls)  # type: ignore[arg-type]
         component._parent, component._name, component._count = None, "", count
         component._arguments, component._changes = (args, kwargs), None
+        component._outer = False
         for name, value in cls._declared.items():
             component._attach(name, fresh_copy(value))
         initialize(component, args, kwargs)
@@ -99,7 +100,16 @@ class Component(metaclass=ComponentMeta):
     """What models and connectors have in common. Attributes are declarations or plain values."""
 
     # Kept out of __dict__, where only what the user wrote may stand.
-    __slots__ = ("__dict__", "__weakref__", "_arguments", "_changes", "_count", "_name", "_parent")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_arguments",
+        "_changes",
+        "_count",
+        "_name",
+        "_outer",
+        "_parent",
+    )
 
     def __init__(self, *values: Any, **changes: Any):
         if values:
@@ -292,6 +302,10 @@ def fresh_copy(value: Any) -> Any:
         component = value._component
         again = type(component).construct(component._count, *map(fresh_copy, component._arguments))
         return ComponentArray(again, value._lead, value._index)
+    if isinstance(value, Component) and value._outer:
+        from .surroundings import outer  # it looks into components
+
+        return outer(type(value), *fresh_copy(value._arguments[0]))
     if isinstance(value, Component):
         return type(value).construct(None, *map(fresh_copy, value._arguments))
     return value

@@ -30,6 +30,7 @@ from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Placed,
 from .model import Connector, Model
 from .splitting import split_equation
 from .statements import not_an_equation, statements_of
+from .surroundings import bind_surroundings
 from .symbols import Symbol
 from .when import Always, When
 
@@ -68,13 +69,14 @@ def elaborate(model: Model) -> FlatModel:
     if model._parent is not None:
         raise ModelError(f"{model!r} is a component of another model; elaborate that one.")
     components = list(_walk(model))
+    given = bind_surroundings(components)
     keys = _structure_keys(components)
     scopes: dict[int, Scope] = {}
     occurrences = []
     for path, lead, component in components:
         key = keys[id(component)]
         if key not in scopes:
-            scopes[key] = _scope(component, is_root=component is model)
+            scopes[key] = _scope(component, given.get(id(component), []), is_root=component is model)
         occurrences.append(Occurrence(path, lead, component, scopes[key]))
     symbols = _place_symbols(occurrences, list(scopes.values()))
     by_symbol = {id(flat.symbol): flat for flat in symbols}
@@ -136,7 +138,7 @@ def _structure_keys(components: list[tuple[Segments, Shape, Component]]) -> dict
     numbers: dict[Any, int] = {}
     for _, _, component in reversed(components):  # children come after parents in the walk
         parts = tuple((name, _part_key(value, component, keys)) for name, value in vars(component).items())
-        key = (type(component), component._parent is None, parts)
+        key = (type(component), component._parent is None, component._outer, parts)
         keys[id(component)] = numbers.setdefault(key, len(numbers))
     return keys
 
@@ -163,7 +165,7 @@ def _part_key(value: Any, component: Component, keys: dict[int, int]) -> Any:
 # One scope for each structure: names and equations.
 
 
-def _scope(component: Component, is_root: bool) -> Scope:
+def _scope(component: Component, given: list[Equation], is_root: bool) -> Scope:
     paths: dict[int, Segments] = {}
     leads: dict[int, Shape] = {}
     for path, lead, part in _walk(component):
@@ -172,6 +174,8 @@ def _scope(component: Component, is_root: bool) -> Scope:
                 paths[id(child)] = [*path, (name, False)]
                 leads[id(child)] = lead
     names = {key: ".".join(name for name, _ in path) for key, path in paths.items()}
+    if component._outer:
+        return Scope(component, paths, names, leads)
     if isinstance(component, Connector):
         if hasattr(type(component), "equations"):
             raise ModelError(
@@ -180,7 +184,7 @@ def _scope(component: Component, is_root: bool) -> Scope:
         return Scope(component, paths, names, leads)
     assert isinstance(component, Model)
     equations, connections, whens = _statements(component, "equations", paths, leads)
-    equations += connection_equations(component, connections)
+    equations += connection_equations(component, connections) + given
     if is_root:  # nothing can be connected to the connectors of the whole model from outside
         for port in Ports(component).all:
             if port.outside:

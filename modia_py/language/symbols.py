@@ -230,7 +230,7 @@ def real_array(value: Any, name: str, where: Source) -> np.ndarray:
     if isinstance(value, ArrayInterface):
         return value._apply("add", value, 0)  # a declaration says what is wrong with it
     if holds_text(value):
-        raise ModelError(f"{name} is the text {value!r} ({where}): write numbers without quotes.")
+        raise ModelError(f"{name} must be real numbers, not {value!r} ({where}): no quotes.")
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError

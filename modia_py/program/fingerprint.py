@@ -27,7 +27,7 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
             template = make_template(equation.residual())
             alive.append(template)
             source = equation.source
-            known = (*_template_key(template, scope), source.file, source.line)
+            known = (*_template_key(template, scope), source.file, source.line, source.label)
             written[id(equation), id(scope)] = known
         return known
 
