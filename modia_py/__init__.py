@@ -20,6 +20,7 @@ from .errors import (  # noqa: E402
     SimulationError,
     SimulationInterrupted,
     StructureError,
+    UnitWarning,
 )
 from .expressions.calculus import der  # noqa: E402
 from .expressions.clocked_terms import Clock, clock, hold, previous, sampled  # noqa: E402
@@ -72,6 +73,7 @@ __all__ = [
     "SimulationInterrupted",
     "SobolIndices",
     "StructureError",
+    "UnitWarning",
     "Var",
     "always",
     "assign",

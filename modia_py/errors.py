@@ -186,6 +186,26 @@ class ModelWarning(UserWarning):
     """
 
 
+class UnitWarning(ModelWarning):
+    """Units in an equation differ; `translate(..., check_units=False)` does not look.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from modia_py import Model, UnitWarning, Var, der, translate
+    >>> class Car(Model):
+    ...     x = Var(init=0.0, unit="m")
+    ...     v = Var(unit="km/h")
+    ...     def equations(self):
+    ...         return [der(self.x) == self.v, self.v == 100.0]
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always", UnitWarning)
+    ...     sim = translate(Car())
+    >>> "`der(x)` is in m/s, `v` in 0.277778 m/s" in str(seen[0].message)
+    True
+    """
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence that proposes the known names nearest to `name`, or lists a few of them.
 

@@ -18,6 +18,7 @@ def simulate(
     stop_time: float,
     *,
     tearing: bool | str = "auto",
+    check_units: bool = True,
     start_time: float = 0.0,
     params: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -45,6 +46,8 @@ def simulate(
         Where the run ends, in seconds of the model.
     tearing : bool or "auto"
         Which variables are assigned instead of solved for: see `translate`.
+    check_units : bool
+        Warn where units in an equation differ: see `translate`.
     start_time : float
         Where the run starts, in seconds of the model.
     params : mapping of str to number or array, optional
@@ -121,7 +124,7 @@ def simulate(
     >>> result["x"].round(3)
     array([1.   , 0.607, 0.368, 0.223, 0.135])
     """
-    return translate(model, tearing=tearing).simulate(
+    return translate(model, tearing=tearing, check_units=check_units).simulate(
         stop_time,
         start_time=start_time,
         params=params,

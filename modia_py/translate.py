@@ -18,11 +18,12 @@ from .arrays.structure import Integers
 from .arrays.transform import SingularStructure, Transformation, transform
 from .collector import collector_paused
 from .compiled_model import CompiledModel
-from .errors import ModelError, ModelWarning, StructureError, names_checked
+from .errors import ModelError, ModelWarning, StructureError, UnitWarning, names_checked
 from .interruptions import Interruptible, check_process
 from .language.elaborate import elaborate
 from .language.flat_model import FlatModel
 from .language.model import Model
+from .language.unit_check import unit_conflicts
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
@@ -49,7 +50,11 @@ _translations: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
 
 @names_checked
 def translate(
-    model: Model | FlatModel, *, tearing: bool | str = "auto", check: bool = False
+    model: Model | FlatModel,
+    *,
+    tearing: bool | str = "auto",
+    check: bool = False,
+    check_units: bool = True,
 ) -> CompiledModel:
     """Transform a model to its special index-1 form and make it ready for simulation.
 
@@ -64,6 +69,8 @@ def translate(
         would make a program that takes long to compile. `report()` says what was done, and why.
     check : bool
         Validate the result of every pass; slower.
+    check_units : bool
+        Compare the units in each equation, where they are declared; warn (`UnitWarning`) if they differ.
 
     Returns
     -------
@@ -99,7 +106,9 @@ def translate(
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
         translation = _known_translation(flat, tearing, check)
     for text in translation.warnings:
-        warnings.warn(text, ModelWarning, stacklevel=2)
+        warnings.warn(text, ModelWarning, stacklevel=3)
+    for text in unit_conflicts(flat) if check_units else ():
+        warnings.warn(text, UnitWarning, stacklevel=3)
     compiled = CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
     if isinstance(model, Model):
         arguments, named = model._arguments

@@ -2,8 +2,8 @@
 
 A component declares `world = outer(World)`. In a model, that is the nearest `World` around it: among the
 components beside it, then among those beside what contains it, and so on outwards. What the component
-has itself is a copy of the declarations of `World` without its equations: parameters of the copy follow those of
-the world, its variables equal them (Modelica's `inner` and `outer`, found by class).
+has itself is a copy of the declarations of `World` without its equations: parameters of the copy follow
+those of the world, its variables equal them (Modelica's `inner` and `outer`, found by class).
 """
 
 from __future__ import annotations
