@@ -27,6 +27,7 @@ from .language.unit_check import unit_conflicts
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
+from .lowering.singular_circuits import circuit_hint
 from .lowering.step_cost import step_cost
 from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
@@ -247,4 +248,5 @@ def _transformed(
             check=check,
         )
     except SingularStructure as singular:
-        raise StructureError(f"{flat.name} cannot be solved. {singular}") from None
+        hint = circuit_hint(structure, singular)
+        raise StructureError(f"{flat.name} cannot be solved. {singular}{hint}") from None
