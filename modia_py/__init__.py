@@ -34,6 +34,7 @@ from .language.model import Connector, Model  # noqa: E402
 from .language.symbols import time  # noqa: E402
 from .language.when import always, when  # noqa: E402
 from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
+from .results.pictures import plot_results  # noqa: E402
 from .results.result import Result  # noqa: E402
 from .simulate import simulate  # noqa: E402
 from .studies.designs import (  # noqa: E402
@@ -83,6 +84,7 @@ __all__ = [
     "hold",
     "initial",
     "latin_hypercube_design",
+    "plot_results",
     "pre",
     "previous",
     "reinit",
