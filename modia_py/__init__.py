@@ -38,6 +38,7 @@ from .language.surroundings import outer  # noqa: E402
 from .language.symbols import time as time  # noqa: E402 (not for `import *`: it would hide Python's module)
 from .language.when import always, when  # noqa: E402
 from .lowering.flat_residual import FlatResidual, flat_residual  # noqa: E402
+from .results.pictures import plot_results  # noqa: E402
 from .results.result import Result  # noqa: E402
 from .simulate import simulate  # noqa: E402
 from .studies.designs import (  # noqa: E402
@@ -91,6 +92,7 @@ __all__ = [
     "latin_hypercube_design",
     "named",
     "outer",
+    "plot_results",
     "pre",
     "previous",
     "reinit",

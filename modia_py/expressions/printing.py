@@ -77,6 +77,15 @@ def der_text(name: str, order: int) -> str:
     return f"der({name})" if order == 1 else f"der{order}({name})"
 
 
+def index_text(position: int, shape: tuple[int, ...]) -> str:
+    """An element of an array as it is indexed in equations.
+
+    >>> index_text(20, (3, 7)), index_text(2, (3,))
+    ('2, 6', '2')
+    """
+    return ", ".join(str(int(k)) for k in np.unravel_index(position, shape))
+
+
 def _emit(parts: list[Part], naming: Naming, longest: int) -> str:
     stack = list(reversed(parts))
     pieces: list[str] = []

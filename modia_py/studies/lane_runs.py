@@ -117,12 +117,12 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     if isinstance(asked.atol, dict):
         for name in asked.atol:
             resolve_variable(sim.flat, name)
-    shapes = _no_rows(sim, sim.translation.program(signals))
+    shapes = empty_result(sim, sim.translation.program(signals))
     if isinstance(names, str):
         raise ModelError(f"outputs are names in a list, [{names!r}], not one text.")
     found = []
     for name in sim._variables if names is None else names:
-        selection = shapes.select(name)
+        selection = shapes.find(name)
         if selection.constant or name == "time":
             raise UnknownNameError(f"{name!r} does not depend on time: it is no output of an ensemble.")
         found.append(Output(name, selection.elements.shape, selection.unit))
@@ -133,7 +133,7 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     return tuple(found), options.times
 
 
-def _no_rows(sim: Any, program: Any) -> Result:
+def empty_result(sim: Any, program: Any) -> Result:
     """A result without a point in time: it knows names, shapes and units."""
     outputs = Outputs(sim.flat, program, [])
 
