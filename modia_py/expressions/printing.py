@@ -65,7 +65,8 @@ def expression_text(expr: Node, naming: Naming = symbol_segments, longest: int =
 
 
 def equation_text(equation: Equation, naming: Naming = symbol_segments, longest: int = LONGEST_TEXT) -> str:
-    return _emit([(equation.lhs, SUM), " == ", (equation.rhs, SUM)], naming, longest)
+    lhs, rhs = equation.written or (equation.lhs, equation.rhs)
+    return _emit([(lhs, SUM), " == ", (rhs, SUM)], naming, longest)
 
 
 def der_text(name: str, order: int) -> str:
