@@ -25,6 +25,7 @@ from .errors import (  # noqa: E402
 from .expressions.calculus import der  # noqa: E402
 from .expressions.clocked_terms import Clock, clock, hold, previous, sampled  # noqa: E402
 from .expressions.event_terms import change, edge, initial, pre, sample, terminal, where  # noqa: E402
+from .expressions.hint_terms import relax, residue  # noqa: E402
 from .expressions.user_functions import function  # noqa: E402
 from .language.actions import assign, reinit, terminate  # noqa: E402
 from .language.changes import Guess  # noqa: E402
@@ -49,6 +50,7 @@ from .studies.designs import (  # noqa: E402
 )
 from .studies.ensemble import Ensemble  # noqa: E402
 from .studies.sobol_indices import SobolIndices, sobol_indices  # noqa: E402
+from .tear import tear  # noqa: E402
 from .translate import translate  # noqa: E402
 
 __version__ = "0.1.0"
@@ -96,12 +98,15 @@ __all__ = [
     "pre",
     "previous",
     "reinit",
+    "relax",
+    "residue",
     "sample",
     "sampled",
     "sampled_design",
     "simulate",
     "sobol_design",
     "sobol_indices",
+    "tear",
     "terminal",
     "terminate",
     "translate",

@@ -67,7 +67,8 @@ def expression_text(expr: Node, naming: Naming = symbol_segments, longest: int =
 
 def equation_text(equation: Equation, naming: Naming = symbol_segments, longest: int = LONGEST_TEXT) -> str:
     label = f"{equation.source.label}: " if equation.source.label else ""
-    return label + _emit([(equation.lhs, SUM), " == ", (equation.rhs, SUM)], naming, longest)
+    lhs, rhs = equation.written or (equation.lhs, equation.rhs)
+    return label + _emit([(lhs, SUM), " == ", (rhs, SUM)], naming, longest)
 
 
 def der_text(name: str, order: int) -> str:
