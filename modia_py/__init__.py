@@ -43,6 +43,9 @@ from .studies.designs import (  # noqa: E402
     sobol_design,
 )
 from .studies.ensemble import Ensemble  # noqa: E402
+from .studies.estimate import estimate  # noqa: E402
+from .studies.estimate_result import Estimate  # noqa: E402
+from .studies.experiment import Experiment  # noqa: E402
 from .studies.sobol_indices import SobolIndices, sobol_indices  # noqa: E402
 from .translate import translate  # noqa: E402
 
@@ -54,6 +57,8 @@ __all__ = [
     "Connector",
     "Discrete",
     "Ensemble",
+    "Estimate",
+    "Experiment",
     "FlatModel",
     "FlatResidual",
     "Flow",
@@ -77,6 +82,7 @@ __all__ = [
     "der",
     "edge",
     "elaborate",
+    "estimate",
     "flat_residual",
     "function",
     "grid_design",

@@ -112,12 +112,10 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     """What is kept of each lane, and at which times; an error for a name, an option or an input that is
     wrong for every lane."""
     options = asked.checked()
-    sim._renew()
-    signals = make_signals(sim.flat, asked.inputs, options.start, options.stop)
+    shapes = names_and_shapes(sim, asked)
     if isinstance(asked.atol, dict):
         for name in asked.atol:
             resolve_variable(sim.flat, name)
-    shapes = _no_rows(sim, sim.translation.program(signals))
     if isinstance(names, str):
         raise ModelError(f"outputs are names in a list, [{names!r}], not one text.")
     found = []
@@ -133,8 +131,12 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     return tuple(found), options.times
 
 
-def _no_rows(sim: Any, program: Any) -> Result:
-    """A result without a point in time: it knows names, shapes and units."""
+def names_and_shapes(sim: Any, asked: RunRequest) -> Result:
+    """A result without a point in time: it knows names, shapes and units. An error for inputs that are
+    wrong."""
+    options = asked.checked()
+    sim._renew()
+    program = sim.translation.program(make_signals(sim.flat, asked.inputs, options.start, options.stop))
     outputs = Outputs(sim.flat, program, [])
 
     def read(name: str, order: int) -> np.ndarray | None:

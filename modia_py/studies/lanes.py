@@ -117,11 +117,7 @@ def _check_parameter(
     values: ParameterValues, name: str, column: np.ndarray, sizes: tuple[str, ...]
 ) -> None:
     if name not in values.known:
-        if name in sizes:
-            raise ModelError(
-                f"{name!r} is an argument of {values.flat.name}: it chooses the structure (a size), and "
-                f"another one is another model. Translate a model for each, and make an ensemble of each."
-            )
+        check_not_structural(values.flat.name, name, sizes)
         if name in {variable.name for variable in values.flat.variables}:
             raise ModelError(f"{name!r} is a variable, not a parameter: give its start as init=.")
         raise ModelError(
@@ -148,6 +144,15 @@ def _check_start(values: ParameterValues, name: str, column: np.ndarray) -> None
             f"The start value of {name} has shape {column.shape[1:]} in each lane, expected "
             f"{symbol.shape}. The first axis of the array, of length {len(column)}, is that of the lanes."
         ) from None
+
+
+def check_not_structural(model: str, name: str, sizes: tuple[str, ...]) -> None:
+    """Complain about an argument of the class of a model where a parameter is wanted."""
+    if name in sizes:
+        raise ModelError(
+            f"{name!r} is an argument of {model}: it chooses the structure (a size), and another one is "
+            f"another model. Translate a model for each, and study each."
+        )
 
 
 def structural_arguments(model_class: type | None) -> tuple[str, ...]:
