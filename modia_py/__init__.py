@@ -49,6 +49,9 @@ from .studies.designs import (  # noqa: E402
     sobol_design,
 )
 from .studies.ensemble import Ensemble  # noqa: E402
+from .studies.estimate import estimate  # noqa: E402
+from .studies.estimate_result import Estimate  # noqa: E402
+from .studies.experiment import Experiment  # noqa: E402
 from .studies.sobol_indices import SobolIndices, sobol_indices  # noqa: E402
 from .tear import tear  # noqa: E402
 from .translate import translate  # noqa: E402
@@ -61,6 +64,8 @@ __all__ = [
     "Connector",
     "Discrete",
     "Ensemble",
+    "Estimate",
+    "Experiment",
     "FlatModel",
     "FlatResidual",
     "Flow",
@@ -86,6 +91,7 @@ __all__ = [
     "der",
     "edge",
     "elaborate",
+    "estimate",
     "flat_residual",
     "function",
     "grid_design",

@@ -27,10 +27,11 @@ from .start.events import with_rows_of_mode
 from .start.problem import StartPoint
 from .start.values import resolve_variable
 from .studies.derivative_methods import DerivativeMethods
+from .studies.steady_methods import SteadyStateMethods
 from .studies.study_methods import EnsembleMethods
 
 
-class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
+class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, TranslatedModel):
     """A model in its special index-1 form, ready to be simulated again and again.
 
     `translate` makes it. What is compiled is kept: other parameters, start values, tables, times and
