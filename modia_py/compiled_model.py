@@ -25,11 +25,13 @@ from .simulation.translated_model import TranslatedModel
 from .solvers import Status, consistent_xdot
 from .start.events import with_rows_of_mode
 from .start.problem import StartPoint
+from .start.values import resolve_variable
 from .studies.derivative_methods import DerivativeMethods
+from .studies.steady_methods import SteadyStateMethods
 from .studies.study_methods import EnsembleMethods
 
 
-class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
+class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, TranslatedModel):
     """A model in its special index-1 form, ready to be simulated again and again.
 
     `translate` makes it. What is compiled is kept: other parameters, start values, tables, times and
@@ -393,10 +395,17 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             point, arguments = self._whole_start(program, signals, arguments, asked, options)
             x, xdot = point.x, point.xdot
         named = {
-            entry.name: np.arange(entry.offset, entry.offset + entry.size) for entry in self.flat.inputs
+            entry.name: entry.offset + np.arange(entry.size).reshape(entry.shape)
+            for entry in self.flat.inputs
         }
-        chosen = {name: self._places(program, name) for name in outputs}
+        chosen = {name: self._shaped_places(program, name) for name in outputs}
         return linear_model(program, time, x, xdot, arguments, named, chosen)
+
+    def _shaped_places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Places and signs of a variable in w, in its shape."""
+        places, signs = self._places(program, name)
+        shape = resolve_variable(self.flat, name)[0].shape
+        return places.reshape(shape), signs.reshape(shape)
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.name}: {self.translation.transformed.form})"

@@ -67,7 +67,8 @@ def expression_text(expr: Node, naming: Naming = symbol_segments, longest: int =
 
 def equation_text(equation: Equation, naming: Naming = symbol_segments, longest: int = LONGEST_TEXT) -> str:
     label = f"{equation.source.label}: " if equation.source.label else ""
-    return label + _emit([(equation.lhs, SUM), " == ", (equation.rhs, SUM)], naming, longest)
+    lhs, rhs = equation.written or (equation.lhs, equation.rhs)
+    return label + _emit([(lhs, SUM), " == ", (rhs, SUM)], naming, longest)
 
 
 def der_text(name: str, order: int) -> str:
@@ -75,6 +76,15 @@ def der_text(name: str, order: int) -> str:
     if order <= 0:
         return name if order == 0 else f"pre({name})"
     return f"der({name})" if order == 1 else f"der{order}({name})"
+
+
+def index_text(position: int, shape: tuple[int, ...]) -> str:
+    """An element of an array as it is indexed in equations.
+
+    >>> index_text(20, (3, 7)), index_text(2, (3,))
+    ('2, 6', '2')
+    """
+    return ", ".join(str(int(k)) for k in np.unravel_index(position, shape))
 
 
 def _emit(parts: list[Part], naming: Naming, longest: int) -> str:

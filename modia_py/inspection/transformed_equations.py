@@ -41,9 +41,12 @@ class _Writer:
             lines.append("")
         lines += ["solved together, 0 = [chain; fd; fc]:"]
         if len(form.chain_slot):
-            lines.append("  chain")
+            lines.append("  chain: a slope in x is the variable that is declared or differentiated for it")
             lines += self.chain()
-        for title, nodes in (("fd", form.fd), ("fc", form.fc)):
+        for title, nodes in (
+            ("fd: with derivatives of x", form.fd),
+            ("fc: without, constraints and algebraic equations", form.fc),
+        ):
             if len(nodes):
                 lines.append(f"  {title}")
                 lines += [f"    {text}" for text in self.lines(nodes)]

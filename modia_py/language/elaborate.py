@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import ModelError
 from ..expressions.equation import Equation
 from ..expressions.expression import Expr, Leaf, leaves_of
+from ..expressions.hint_terms import has_hints, without_hints
 from ..expressions.indexing import Shape
 from ..expressions.printing import Segments, clip_text
 from ..expressions.symbol_kinds import SymbolKind
@@ -198,6 +199,11 @@ def _scope(component: Component, given: list[Equation], is_root: bool) -> Scope:
             f"{statement} ({statement.source}) stands in {type(component).__name__}."
             f"initial_equations: {word} into `equations`.{hint}"
         )
+    for equation in initial:
+        if equation.hints:
+            raise ModelError(
+                f"`{equation}` ({equation.source}) holds at the start only: hints belong into `equations`."
+            )
     equations, initial, events = _with_events(component, equations, initial, whens)
     for symbol in events.symbols:
         paths[id(symbol)], names[id(symbol)], leads[id(symbol)] = [(symbol.name, False)], symbol.name, ()
@@ -232,9 +238,11 @@ def _statements(
         elif isinstance(statement, Equation):
             _check_scope(statement, (statement.lhs, statement.rhs), component, paths, leads)
             if statement.size:  # x[1:] of one element is empty, and so is its equation
-                equations += split_equation(statement)
+                equations += map(without_hints, split_equation(statement))
         elif isinstance(statement, (When, Always)):
             _check_scope(statement, statement.expressions(), component, paths, leads)
+            if has_hints(*statement.expressions()):
+                raise ModelError(f"`{statement}` ({statement.source}): a hint belongs into an equation.")
             whens.append(statement)
         else:
             raise ModelError(not_an_equation(statement, place, f"{type(component).__name__}.{method}"))

@@ -115,7 +115,7 @@ def _around(members: list[str], quantities: dict[str, Any]) -> str:
     if matrices:
         text += (
             f" If the elements of {matrices[0]} depend on each other, as those of an orientation do, all "
-            f"of them are given twice there: close the loop by a joint that states only what is independent."
+            f"of them are given twice there: close the loop by a joint that states what is independent."
         )
     return text
 

@@ -18,6 +18,7 @@ from ..language.element_names import TrajectoryName, parse, readings, take
 from ..solvers.status import Status
 from ..units import parse_unit
 from .events import EventTable
+from .name_patterns import is_pattern, matching
 from .statistics import RunStatistics
 
 NO_EVENTS = EventTable()
@@ -43,6 +44,9 @@ class ResultVariable:
     is_discrete : bool
         Whether it changes at events only; its values are then numbers, integers or truth values, as
         declared.
+    role : {"", "state", "alias"}
+        "state": its start values can be chosen, and the integrator keeps it. "alias": equal to another
+        variable but for the sign, or zero, by an equation or a connection.
     """
 
     name: str
@@ -52,6 +56,7 @@ class ResultVariable:
     doc: str | None = None
     arrays: tuple[int, ...] | None = None
     is_discrete: bool = False
+    role: str = ""
 
     @property
     def size(self) -> int:
@@ -179,6 +184,11 @@ class Trajectories:
         """The names of the variables. Those of parameters are in `parameters`."""
         return tuple(self.variables)
 
+    @property
+    def names_in_order(self) -> tuple[str, ...]:
+        """The names as a reader wants them: states, then the model's own variables, aliases at the end."""
+        return tuple(sorted(self.variables, key=lambda name: _rank(self.variables[name])))
+
     @cached_property
     def events(self) -> EventTable:
         """The events of the run, as a table; made when it is first asked for."""
@@ -191,14 +201,14 @@ class Trajectories:
 
     def __getitem__(self, text: str) -> np.ndarray:
         """The values of a name, a derivative, or elements of them: see the class."""
-        return self.select(text).values[()]
+        return self.find(text).values[()]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.variables)
 
     def __contains__(self, text: object) -> bool:
         try:
-            self.select(text)  # type: ignore[arg-type]
+            self.find(text)  # type: ignore[arg-type]
         except UnknownNameError:
             return False
         return True
@@ -229,7 +239,7 @@ class Trajectories:
         >>> round(float(result.final("x")), 4)
         0.3679
         """
-        selection = self.select(text)
+        selection = self.find(text)
         if selection.constant:
             return selection.values[()]
         if not len(self.time):
@@ -267,7 +277,7 @@ class Trajectories:
             self._cache[name, order] = values
         return values
 
-    def select(self, text: str) -> Selection:
+    def find(self, text: str) -> Selection:
         """Find the values of a name, and what they are.
 
         Parameters
@@ -284,6 +294,14 @@ class Trajectories:
         ------
         UnknownNameError
             If the result has no such name; near names are proposed.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import SlidingMass
+        >>> found = simulate(SlidingMass(), 1.0, times=3).find("r[:2]")
+        >>> found.values.shape, found.unit, found.label(1)
+        ((3, 2), 'm', 'r[1]')
         """
         if text == "time":
             return Selection(self.time, TIME, 0, np.zeros((), np.int64))
@@ -296,6 +314,45 @@ class Trajectories:
         for reading in readings(wanted, self._is_known) if wanted is not None else ():
             return self._take(text, reading)
         raise UnknownNameError(self._unknown(text, wanted))
+
+    def expand(self, text: str) -> tuple[str, ...]:
+        """List the names that a pattern stands for.
+
+        Parameters
+        ----------
+        text : str
+            A name, or a pattern: a star stands for letters of one segment of a dotted name, two stars
+            alone for any number of segments: `arm.*.tau`, `**.i`, `der(*.q)`, `c[0].*`.
+
+        Returns
+        -------
+        tuple of str
+            Names of variables, or of parameters where no variable matches; a text without stars as it is.
+
+        Raises
+        ------
+        UnknownNameError
+            If a pattern matches nothing.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import SlidingMass
+        >>> result = simulate(SlidingMass(), 1.0, times=3)
+        >>> result.expand("?"), result.expand("der(*)")
+        (('s', 'r', 'v', 'f', 'u'), ('der(s)', 'der(r)', 'der(v)'))
+        """
+        if not is_pattern(text):
+            return (text,)
+        found = matching(text, self.variables) or matching(text, self.parameters)
+        if text.lstrip().startswith("der"):
+            found = [name for name in found if name in self]
+        if not found:
+            raise UnknownNameError(
+                f"Nothing in the result of {self.model} matches {text!r}. "
+                f"{did_you_mean(text, [*self.names_in_order, *self.parameters])}"
+            )
+        return tuple(found)
 
     def _is_known(self, name: str) -> bool:
         return name in self.variables or name in self.parameters
@@ -339,6 +396,14 @@ class Trajectories:
         asked = wanted.name if wanted is not None else text
         proposal = did_you_mean(asked, [*self.variables, *self.parameters, "time"])
         return f"The result of {self.model} has no {text!r}. {proposal}"
+
+
+def _rank(variable: ResultVariable) -> int:
+    if variable.role == "state":
+        return 0
+    if variable.role == "alias":
+        return 3
+    return 2 if "." in variable.name else 1
 
 
 def derivative_unit(unit: str | None) -> str | None:

@@ -22,6 +22,7 @@ from ..program.remembered import remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
+from ..program.variable_roles import variable_roles
 from ..results.result import ResultVariable
 from ..solvers import Status
 from ..start.consistent import consistent_start, fully_assigned_start
@@ -64,6 +65,7 @@ class TranslatedModel:
     @cached_property
     def _variables(self) -> dict[str, ResultVariable]:
         """What a result tells of the variables and inputs."""
+        roles = variable_roles(self.translation)
         return {
             symbol.name: ResultVariable(
                 symbol.name,
@@ -73,6 +75,7 @@ class TranslatedModel:
                 symbol.symbol.doc,
                 tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
                 symbol.kind is SymbolKind.DISCRETE,
+                roles.get(symbol.name, ""),
             )
             for symbol in (*self.flat.variables, *self.flat.inputs, *declared_discretes(self.flat))
         }

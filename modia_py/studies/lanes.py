@@ -118,11 +118,10 @@ def _common_length(columns: dict[str, np.ndarray]) -> int:
 def _check_parameter(
     values: ParameterValues, name: str, column: np.ndarray, sizes: tuple[str, ...]
 ) -> None:
-    if name in sizes and find_elements(name, values.known) is None:
-        raise ModelError(
-            f"{name!r} is an argument of {values.flat.name}: it chooses the structure (a size), and "
-            f"another one is another model. Translate a model for each, and make an ensemble of each."
-        )
+    if find_elements(name, values.known) is None:
+        check_not_structural(values.flat.name, name, sizes)
+        if find_elements(name, values.flat.by_name) is not None:
+            raise ModelError(f"{name!r} is a variable, not a parameter: give its start as init=.")
     found = values.find(name)
     parameter, selected = found.symbol, None if found.is_whole else found.shape
     if len(column):
@@ -142,6 +141,15 @@ def _check_start(values: ParameterValues, name: str, column: np.ndarray) -> None
         raise ModelError(
             f"The start value of {name} has shape {column.shape[1:]} in each lane, expected "
             f"{expected}. The first axis of the array, of length {len(column)}, is that of the lanes."
+        )
+
+
+def check_not_structural(model: str, name: str, sizes: tuple[str, ...]) -> None:
+    """Complain about an argument of the class of a model where a parameter is wanted."""
+    if name in sizes:
+        raise ModelError(
+            f"{name!r} is an argument of {model}: it chooses the structure (a size), and another one is "
+            f"another model. Translate a model for each, and study each."
         )
 
 
