@@ -25,7 +25,6 @@ from .simulation.translated_model import TranslatedModel
 from .solvers import Status, consistent_xdot
 from .start.events import with_rows_of_mode
 from .start.problem import StartPoint
-from .start.values import resolve_variable
 from .studies.derivative_methods import DerivativeMethods
 from .studies.steady_methods import SteadyStateMethods
 from .studies.study_methods import EnsembleMethods
@@ -54,11 +53,6 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
     >>> [round(float(sim.simulate(1.0, params={"k": k}).final("x")), 3) for k in (1.0, 2.0)]
     [0.368, 0.135]
     """
-
-    @property
-    def name(self) -> str:
-        """The name of the model: that of its class."""
-        return self.flat.name
 
     @property
     def structure(self) -> Any:
@@ -400,12 +394,6 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
         }
         chosen = {name: self._shaped_places(program, name) for name in outputs}
         return linear_model(program, time, x, xdot, arguments, named, chosen)
-
-    def _shaped_places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Places and signs of a variable in w, in its shape."""
-        places, signs = self._places(program, name)
-        shape = resolve_variable(self.flat, name)[0].shape
-        return places.reshape(shape), signs.reshape(shape)
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.name}: {self.translation.transformed.form})"

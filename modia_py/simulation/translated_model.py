@@ -55,6 +55,11 @@ class TranslatedModel:
         self._retranslate = retranslate
         self._use(flat, translation)
 
+    @property
+    def name(self) -> str:
+        """The name of the model: that of its class."""
+        return self.flat.name
+
     def _use(self, flat: FlatModel, translation: Translation) -> None:
         self.flat, self.translation = flat, translation
         self.__dict__.pop("_variables", None)
@@ -282,3 +287,9 @@ class TranslatedModel:
         if order >= where.orders or (where.place[order][elements] < 0).any():
             raise ModelError(f"{name} is not part of the equations.")
         return where.place[order][elements], where.sign[order][elements].astype(float)
+
+    def _shaped_places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Places and signs of a variable in w, in its shape."""
+        places, signs = self._places(program, name)
+        shape = resolve_variable(self.flat, name).shape
+        return places.reshape(shape), signs.reshape(shape)
