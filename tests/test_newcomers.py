@@ -151,8 +151,9 @@ BODIES = {
 
 @pytest.mark.parametrize(("body", "said"), BODIES.items())
 def test_class_bodies(body, said):
+    names = {**globals(), "Par": modia_py.Par}
     text = f"class Slip(Model):\n    {body}\n"
-    assert said in message(lambda: exec(compile(text, "slip.py", "exec"), dict(globals())), ModelError)
+    assert said in message(lambda: exec(compile(text, "slip.py", "exec"), names), ModelError)
 
 
 class Endless(Model):

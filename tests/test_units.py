@@ -56,7 +56,7 @@ def test_temperatures():
 
 
 class Mixed(Model):
-    V = Var(unit="V")
+    volts = Var(unit="V")
     m = Par(1.0, unit="kg")
     t = Par(1.0, unit="s")
     x = Var(unit="m", init=0.0)
@@ -73,7 +73,7 @@ class Mixed(Model):
 
     def equations(self):
         return [
-            self.m * self.t == self.V,
+            self.volts == self.m * self.t,
             der(self.x) == self.v + self.x,
             self.y == self.x,
             self.C * der(self.T) == self.G * (self.room - self.T),
@@ -86,8 +86,8 @@ class Mixed(Model):
 def test_both_units_and_the_line_are_named():
     texts = unit_conflicts(elaborate(Mixed()))
     assert len(texts) == 4
-    assert texts[0].startswith("The sides of `V == m*t` (test_units.py:")
-    assert texts[0].endswith("have different units: `V` is in V, `m*t` in kg.s.")
+    assert texts[0].startswith("The sides of `volts == m*t` (test_units.py:")
+    assert texts[0].endswith("have different units: `volts` is in V, `m*t` in kg.s.")
     assert "The terms `v` and `x` of `der(x) == v + x`" in texts[1]
     assert "`v` is in m/s, `x` in m" in texts[1]
     assert "`y` is in mm, `x` in m. Both measure the same; numbers are not converted." in texts[2]
@@ -97,7 +97,7 @@ def test_both_units_and_the_line_are_named():
 def test_a_warning_that_can_be_switched_off():
     with pytest.warns(UnitWarning) as seen:
         translate(Mixed())
-    assert "`V == m*t`" in str(seen[0].message)
+    assert "`volts == m*t`" in str(seen[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         translate(Mixed(), check_units=False)
