@@ -404,7 +404,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
     def _shaped_places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Places and signs of a variable in w, in its shape."""
         places, signs = self._places(program, name)
-        shape = resolve_variable(self.flat, name)[0].shape
+        shape = resolve_variable(self.flat, name).shape
         return places.reshape(shape), signs.reshape(shape)
 
     def __repr__(self) -> str:

@@ -309,7 +309,7 @@ class Trajectories:
             raise UnknownNameError(f"A result is asked by name, such as result['time'], not {text!r}.")
         name, is_asked, unit = text.rpartition(" in ")
         if is_asked:
-            return self.select(name.strip()).converted(unit.strip())
+            return self.find(name.strip()).converted(unit.strip())
         wanted = parse(text)
         for reading in readings(wanted, self._is_known) if wanted is not None else ():
             return self._take(text, reading)
