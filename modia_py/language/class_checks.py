@@ -79,7 +79,7 @@ def initialize(component: Any, args: tuple, kwargs: dict) -> None:
 
 def name_error_text(error: NameError, component: Any) -> str:
     """What to write in place of a name that Python does not know."""
-    public = sys.modules["modia_py"].__all__
+    public = sys.modules[__name__.partition(".")[0]].__all__  # of the package, whole when a model is made
     missing = str(error.name)
     if missing in vars(component):
         return f"`{missing}` is not defined. It is declared in the model: write self.{missing}."
