@@ -19,7 +19,7 @@ from .model_reference import UsageError
 from .program.signals import make_signals
 from .results.result import Result
 from .source import written_at
-from .start.values import start_values
+from .start.values import Starts, start_values
 from .studies.lane_runs import empty_result
 
 INTERPOLATIONS = ("linear", "previous", "cubic", "akima")
@@ -157,7 +157,7 @@ class Asked:
         for typed in self.init:
             given = {typed.name: typed.value}
             _refusing(typed, lambda given=given: sim._values.vector(values_of(self.params), given))
-            _refusing(typed, lambda given=given: start_values(sim._values, p, "init", given, where))
+            _refusing(typed, lambda given=given: start_values(sim._values, p, "init", Starts(given), where))
         known = {entry.name: np.zeros(entry.shape) for entry in sim.flat.inputs}
         for typed in self.inputs:
             given = {**known, typed.name: typed.value}

@@ -13,10 +13,11 @@ from types import FrameType
 
 @dataclass(frozen=True)
 class Source:
-    """A file and a line of the user's."""
+    """A file and a line of the user's, and the label that was given to what stands there."""
 
     file: str
     line: int
+    label: str = ""
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}" if self.line else self.file
@@ -31,6 +32,17 @@ def _is_ours(module: str) -> bool:
     if module == "modia_py.models" or module.startswith("modia_py.models."):
         return False
     return module.partition(".")[0] in ("modia_py", "numpy")
+
+
+def source_of(error: BaseException) -> Source:
+    """The innermost line of the user's on the way to an error."""
+    found, trace = UNKNOWN_SOURCE, error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if not _is_ours(module) and module.partition(".")[0] not in ("jax", "jaxlib"):
+            found = Source(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        trace = trace.tb_next
+    return found if found is not UNKNOWN_SOURCE else user_source()
 
 
 @contextmanager

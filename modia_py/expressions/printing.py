@@ -24,6 +24,7 @@ Naming = Callable[[Leaf], Segments]
 Part = str | tuple[Node, int]
 
 LONGEST_TEXT = 2000
+LONGEST_IN_LISTS = 160
 
 # How tightly an operator binds. An operand on the right of its operator needs one more.
 RELATION, SUM, PRODUCT, SIGN, POWER, ATOM = range(2, 14, 2)
@@ -65,7 +66,9 @@ def expression_text(expr: Node, naming: Naming = symbol_segments, longest: int =
 
 
 def equation_text(equation: Equation, naming: Naming = symbol_segments, longest: int = LONGEST_TEXT) -> str:
-    return _emit([(equation.lhs, SUM), " == ", (equation.rhs, SUM)], naming, longest)
+    label = f"{equation.source.label}: " if equation.source.label else ""
+    lhs, rhs = equation.written or (equation.lhs, equation.rhs)
+    return label + _emit([(lhs, SUM), " == ", (rhs, SUM)], naming, longest)
 
 
 def der_text(name: str, order: int) -> str:

@@ -6,9 +6,12 @@ import re
 
 import numpy as np
 
+from ..arrays.hints import HintedLoop
 from ..arrays.index1 import Slot
 from ..arrays.structure import NONE
+from ..expressions.printing import LONGEST_IN_LISTS
 from ..lowering.differentiated_jumps import times_differentiated
+from ..lowering.solved_loops import solved_loops
 from ..program.node_names import NodeNames
 from ..program.translation import Translation
 from .transformed_equations import derived_text
@@ -35,6 +38,8 @@ WORDS = {
 """The words of a report, in the order in which they appear."""
 PLAIN = ("index", "special index-1 form", "assigned", "tearing", "plan", "linear solver")
 """Those that stand without a number; of the others there are none if no number does."""
+MOST_COUNTED = 3000
+"""Equations of a loop whose operations are counted for a report."""
 
 
 def report_text(name: str, translation: Translation) -> str:
@@ -45,6 +50,7 @@ def report_text(name: str, translation: Translation) -> str:
         _singularities(translation, names),
         _index(translation),
         _blocks(translation, names),
+        _loops(translation, names),
         _form(translation, names),
         _numerics(translation),
     ]
@@ -108,7 +114,7 @@ def _index(translation: Translation) -> list[str]:
         flat = model.flat.equations[number]
         parts = f", {count} parts" if count > 1 else ""
         lines.append(
-            f"  {'once' if often == -1 else f'{-often} times'}: {derived_text(flat, 0)}"
+            f"  {'once' if often == -1 else f'{-often} times'}: {derived_text(flat, 0, LONGEST_IN_LISTS)}"
             f"  ({flat.equation.source}{parts})"
         )
     if kinds.shape[1] > LISTED:
@@ -134,6 +140,33 @@ def _blocks(translation: Translation, names: NodeNames) -> list[str]:
     for block in large[sizes[large] > 1].tolist():
         lines.append(_list(f"block of {int(scalars[block])}", names.variables(blocks.variables_of(block))))
     return lines
+
+
+def _loops(translation: Translation, names: NodeNames) -> list[str]:
+    """Loops that were torn by hints: what is varied, and what is left as residual."""
+    lines = []
+    transformed = translation.transformed
+    structure = transformed.structure
+    for loop in transformed.loops:
+        size = int(structure.variable_size[loop.tears].sum())
+        torn = _count(size, "tear variable")
+        lines.append(f"loop of {loop.size}, by hints: {torn}{_operations(translation, loop)}")
+        lines.append(_list("varied", names.variables(loop.tears)))
+        lines += [f"  residual: {structure.equation_name(e)}" for e in loop.residues[:LISTED].tolist()]
+        if len(loop.residues) > LISTED:
+            lines.append(f"  ... and {len(loop.residues) - LISTED} more")
+        if len(loop.more_tears):
+            lines.append(_list("varied without a hint", names.variables(loop.more_tears)))
+    return lines
+
+
+def _operations(translation: Translation, loop: HintedLoop) -> str:
+    """What solving a loop amounts to, if it is linear."""
+    if loop.size > MOST_COUNTED:
+        return ""
+    model, transformed = translation.structure, translation.transformed
+    (solved,) = solved_loops(model, transformed, translation.functions.value_map, [loop.block])
+    return "; not linear" if solved.count is None else f"; solved alone it takes {solved.count}"
 
 
 def _form(translation: Translation, names: NodeNames) -> list[str]:

@@ -65,6 +65,11 @@ def connect(*connectors: Any) -> Connection:
     connection = Connection(connectors, user_source())
     where = connection.source
     for connector in connectors:
+        if isinstance(connector, type) and issubclass(connector, Component):
+            raise ModelError(
+                f"connect takes connectors of components ({where}), such as self.a.p, not the class "
+                f"{connector.__name__}."
+            )
         if not isinstance(component_of(connector), Connector):
             kind = "the variable" if isinstance(connector, Expr) else type(component_of(connector)).__name__
             hint = " Connect the connector it belongs to." if isinstance(connector, Expr) else ""

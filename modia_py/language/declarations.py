@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, WrongArgumentError, wrong_argument_text
 from ..expressions.array_interface import ArrayInterface
 from ..expressions.expression import Expr
 from ..expressions.indexing import Shape
@@ -32,7 +32,22 @@ def as_shape(shape: Any) -> Shape:
     return tuple(int(length) for length in lengths)
 
 
-class Declaration(ArrayInterface):
+class _DeclarationClass(type):
+    """Makes of wrong arguments a sentence with a line."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError as error:
+            trace = error.__traceback__
+            if trace is None or trace.tb_next is not None:
+                raise
+            failure = error
+        text = wrong_argument_text(cls, kwargs, failure)
+        raise WrongArgumentError(f"{text} ({user_source()})")
+
+
+class Declaration(ArrayInterface, metaclass=_DeclarationClass):
     """What a name in a class body stands for. Only `self.name` is an expression."""
 
     kind: ClassVar[SymbolKind]

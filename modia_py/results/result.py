@@ -21,9 +21,10 @@ class Result(Pictures):
 
     `result["s"]` is the trajectory of any variable, with time as its first axis; `result["der(s)"]` a
     derivative that occurs in the equations; `result["c[3].u"]`, `result["c[::10].r[:, 2]"]` elements, with
-    the same meaning as in equations; `result["time"]` the time, `result["r.R"]` a parameter, without an
-    axis of time. The arrays cannot be written to. `name in result` asks whether there is such a name.
-    Variables are computed when they are asked for, and then kept.
+    the same meaning as in equations; `result["T in degC"]` the same in another unit; `result["time"]` the
+    time, `result["r.R"]` a parameter, without an axis of time. The arrays cannot be written to.
+    `name in result` asks whether there is such a name. Variables are computed when they are asked for, and
+    then kept.
 
     A run that failed keeps everything it computed before.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -14,11 +14,12 @@ import numpy as np
 from ..errors import UnknownNameError, did_you_mean
 from ..expressions.printing import der_text
 from ..interruptions import Interruptible
+from ..language.element_names import TrajectoryName, parse, readings, take
 from ..solvers.status import Status
+from ..units import parse_unit
 from .events import EventTable
 from .name_patterns import is_pattern, matching
 from .statistics import RunStatistics
-from .trajectory_names import TrajectoryName, parse, readings, take
 
 NO_EVENTS = EventTable()
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
@@ -99,6 +100,7 @@ class Selection:
     order: int
     elements: np.ndarray
     constant: bool = False  # a parameter: no axis of time
+    converted_to: str | None = None  # the unit that was asked for
 
     def label(self, position: int) -> str:
         """The name of an element of the selection."""
@@ -108,10 +110,42 @@ class Selection:
 
     @property
     def unit(self) -> str | None:
+        if self.converted_to is not None:
+            return self.converted_to
         unit = self.variable.unit
         for _ in range(self.order):
             unit = derivative_unit(unit)
         return unit
+
+    def converted(self, text: str) -> Selection:
+        """The same in another unit.
+
+        Parameters
+        ----------
+        text : str
+            The unit, such as "degC".
+
+        Returns
+        -------
+        Selection
+            With converted values.
+
+        Raises
+        ------
+        UnknownNameError
+            If a unit is unknown, or measures something else.
+        """
+        name, own = self.variable.name, parse_unit(self.unit) if self.unit else None
+        wanted = parse_unit(text)
+        if wanted is None:
+            raise UnknownNameError(f"{text!r}, in which {name} is asked for, is no known unit.")
+        if own is None:
+            known = f"has the unit {self.unit!r}, which is not known" if self.unit else "has no unit"
+            raise UnknownNameError(f"{name} {known}: it cannot be given in {text}.")
+        if not own.converts_to(wanted):
+            raise UnknownNameError(f"{name} is in {self.unit}, which cannot be given in {text}.")
+        values = _read_only(np.asarray(own.converted(self.values.astype(float), wanted)))
+        return replace(self, values=values, converted_to=text)
 
 
 class Trajectories:
@@ -273,6 +307,9 @@ class Trajectories:
             return Selection(self.time, TIME, 0, np.zeros((), np.int64))
         if not isinstance(text, str):
             raise UnknownNameError(f"A result is asked by name, such as result['time'], not {text!r}.")
+        name, is_asked, unit = text.rpartition(" in ")
+        if is_asked:
+            return self.find(name.strip()).converted(unit.strip())
         wanted = parse(text)
         for reading in readings(wanted, self._is_known) if wanted is not None else ():
             return self._take(text, reading)

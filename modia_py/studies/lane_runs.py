@@ -112,12 +112,10 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     """What is kept of each lane, and at which times; an error for a name, an option or an input that is
     wrong for every lane."""
     options = asked.checked()
-    sim._renew()
-    signals = make_signals(sim.flat, asked.inputs, options.start, options.stop)
+    shapes = names_and_shapes(sim, asked)
     if isinstance(asked.atol, dict):
         for name in asked.atol:
             resolve_variable(sim.flat, name)
-    shapes = empty_result(sim, sim.translation.program(signals))
     if isinstance(names, str):
         raise ModelError(f"outputs are names in a list, [{names!r}], not one text.")
     found = []
@@ -131,6 +129,14 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     if len({out.name for out in found}) < len(found):
         raise ModelError("outputs names a variable twice.")
     return tuple(found), options.times
+
+
+def names_and_shapes(sim: Any, asked: RunRequest) -> Result:
+    """What a run would give, without a point in time. An error for inputs that are wrong."""
+    options = asked.checked()
+    sim._renew()
+    signals = make_signals(sim.flat, asked.inputs, options.start, options.stop)
+    return empty_result(sim, sim.translation.program(signals))
 
 
 def empty_result(sim: Any, program: Any) -> Result:
