@@ -73,7 +73,7 @@ def wrong_argument_text(function: Any, given: Iterable[str], failure: Exception)
 
 
 def _signed(function: Any) -> Any:
-    return function.__init__ if isinstance(function, type) else function
+    return function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
 
 
 class StructureError(ModiaError):

@@ -30,6 +30,7 @@ from .lowering.hint_nodes import TearPair, hinted_nodes, outside_hints
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
+from .lowering.singular_circuits import circuit_hint
 from .lowering.step_cost import step_cost
 from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
@@ -271,7 +272,8 @@ def _transformed(
             check=options.check,
         )
     except SingularStructure as singular:
-        raise StructureError(f"{flat.name} cannot be solved. {singular}") from None
+        hint = circuit_hint(structure, singular)
+        raise StructureError(f"{flat.name} cannot be solved. {singular}{hint}") from None
     except NotInALoop as unused:
         raise StructureError(f"tear: {unused}") from None
     if options.pairs:

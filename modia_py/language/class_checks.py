@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import keyword
+import sys
 from typing import Any
 
 from ..errors import ModelError
@@ -78,16 +79,15 @@ def initialize(component: Any, args: tuple, kwargs: dict) -> None:
 
 def name_error_text(error: NameError, component: Any) -> str:
     """What to write in place of a name that Python does not know."""
-    import modia_py  # all of its names, which exist when a model is made
-
+    public = sys.modules[__name__.partition(".")[0]].__all__  # of the package, whole when a model is made
     missing = str(error.name)
     if missing in vars(component):
         return f"`{missing}` is not defined. It is declared in the model: write self.{missing}."
-    if missing in (*modia_py.__all__, "time"):
+    if missing in (*public, "time"):
         return f"`{missing}` is not defined: write `from modia_py import {missing}`."
     if missing == "np":
         return "`np` is not defined: write `import numpy as np`."
-    near = difflib.get_close_matches(missing, [*vars(component), *modia_py.__all__], n=1)
+    near = difflib.get_close_matches(missing, [*vars(component), *public], n=1)
     if not near:
         return f"`{missing}` is not defined."
     return f"`{missing}` is not defined. Did you mean {'self.' * (near[0] in vars(component))}{near[0]}?"

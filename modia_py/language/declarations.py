@@ -86,10 +86,16 @@ class Declaration(ArrayInterface, metaclass=_DeclarationClass):
         return f"{type(self).__name__}({self.name})"
 
     def _outside(self, *_: Any) -> Any:
+        if self.name == "?":
+            kind = type(self).__name__
+            raise ModelError(
+                f"A {kind} that has no name is used ({user_source()}). Declare it in the class body, or as "
+                f"self.name = {kind}(...) in `__init__`, and write self.name."
+            )
         name = self.name if self.owner == "?" else f"{self.owner}.{self.name}"
         raise ModelError(
             f"`{name}` is a {type(self).__name__} declaration, used outside its model ({user_source()}). "
-            f"Write self.{self.name if self.name != '?' else 'name'} inside `equations` or `__init__`."
+            f"Write self.{self.name} inside `equations` or `__init__`."
         )
 
     _apply = _apply_numpy = _refuse = _outside  # type: ignore[assignment]

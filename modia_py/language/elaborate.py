@@ -249,6 +249,11 @@ def _statements(
     return equations, connections, whens
 
 
+def _detached(owner: Any) -> str:
+    """A hint where something belongs to a component that is part of no model."""
+    return "" if owner._parent is not None else f" Is a {type(owner).__name__} named without ()?"
+
+
 def _check_scope(
     statement: Equation | When | Always,
     expressions: tuple[Expr, ...],
@@ -260,11 +265,16 @@ def _check_scope(
         symbol = node.symbol
         if symbol.kind is SymbolKind.TIME or (id(symbol) in paths and leads[id(symbol)] == node.lead):
             continue
+        if symbol.component is component:
+            raise ModelError(
+                f"`{node}` is declared while {type(component).__name__}.equations is evaluated "
+                f"({statement.source}): that is too late. Declare it in the class body or in `__init__`."
+            )
         raise ModelError(
             f"`{node}` is used outside its model: in `{clip_text(statement)}` ({statement.source}) of "
             f"{type(component).__name__}, but it belongs to {symbol.component!r}, which is not one of the "
             f"components of {type(component).__name__}. Declare a variable here and equate it, or connect "
-            f"it, where both are known."
+            f"it, where both are known.{_detached(symbol.component)}"
         )
 
 

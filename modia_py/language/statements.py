@@ -17,20 +17,33 @@ from ..source import source_of
 from .actions import Assign, Reinit, Terminate
 from .class_checks import name_error_text
 from .components import Component
+from .connections import Connection, made
 
 
 def statements_of(component: Component, method: str) -> list[Any]:
     """The statements that `equations` or `initial_equations` of a component returns."""
     where = f"{type(component).__name__}.{method}"
+    waiting: list[Connection] = []
+    token = made.set(waiting)
     try:
         returned = getattr(component, method)()
         if returned is None:
             raise ModelError(f"{where} returned nothing. End it with `return [...]`, a list of equations.")
-        return list(_flatten(returned))
+        statements = list(_flatten(returned))
     except ModiaError:
         raise
     except Exception as error:
         raise ModelError(_error_text(error, component, where)) from error
+    finally:
+        made.reset(token)
+    known = {id(statement) for statement in statements}
+    lost = [connection for connection in waiting if id(connection) not in known]
+    if lost:
+        raise ModelError(
+            f"{lost[0]} ({lost[0].source}) is not in the list that {where} returns, and has no effect: put "
+            f"it there."
+        )
+    return statements
 
 
 def _flatten(statements: Any) -> Iterator[Any]:
@@ -38,8 +51,9 @@ def _flatten(statements: Any) -> Iterator[Any]:
     stack = [iter([statements])]
     while stack:
         for statement in stack[-1]:
-            if isinstance(statement, (list, tuple)) or hasattr(statement, "__next__"):
-                stack.append(iter(statement))
+            is_array = isinstance(statement, np.ndarray) and statement.dtype == object
+            if is_array or isinstance(statement, (list, tuple)) or hasattr(statement, "__next__"):
+                stack.append(iter(statement.ravel() if is_array else statement))
                 break
             yield statement
         else:

@@ -192,7 +192,8 @@ def _from_function(entry: FlatSymbol, given: Any, breaks: np.ndarray | None) -> 
             except Exception:
                 raise ModelError(
                     f"The function given for the input {entry.name} cannot be compiled "
-                    f"({type(first).__name__}). It is called with the time as a symbol: use functions of "
+                    f"({type(first).__name__}: {_first_line(first)}). It is called with the time as a "
+                    f"symbol: use functions of "
                     f"numpy or jax.numpy, np.where instead of `if`, or a table (times, values)."
                 ) from first
     _check_differentiable(entry, found)
@@ -213,6 +214,10 @@ def _from_function(entry: FlatSymbol, given: Any, breaks: np.ndarray | None) -> 
     )
 
 
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0].rstrip(".")
+
+
 def _check_differentiable(entry: FlatSymbol, function: Function) -> None:
     """A function is evaluated at many times at once, and differentiated with respect to time."""
     try:
@@ -220,7 +225,7 @@ def _check_differentiable(entry: FlatSymbol, function: Function) -> None:
             jax.vmap(lambda t: jax.jvp(function, (t,), (t,))), jax.ShapeDtypeStruct((2,), np.float64)
         )
     except Exception as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = _first_line(error)
         raise ModelError(
             f"The function given for the input {entry.name} cannot be evaluated at many times at once, "
             f"with its derivative: {reason} A table (times, values) can, or a function of numpy or "
