@@ -18,6 +18,7 @@ from .components import (
     TwoFlangesAndSupport,
 )
 from .friction import BearingFriction, Brake, Clutch, OneWayClutch, TwoFlangesWithFriction
+from .gears import LossyGear
 from .sources import (
     Accelerate,
     AccSensor,
@@ -39,7 +40,7 @@ from .sources import (
     TorqueSensor,
     TorqueStep,
 )
-from .wheel import IdealRollingWheel
+from .wheel import IdealGearR2T, IdealRollingWheel
 
 __all__ = [
     "AccSensor",
@@ -62,10 +63,12 @@ __all__ = [
     "Fixed",
     "Flange",
     "IdealGear",
+    "IdealGearR2T",
     "IdealPlanetary",
     "IdealRollingWheel",
     "Inertia",
     "LinearSpeedDependentTorque",
+    "LossyGear",
     "OneWayClutch",
     "Position",
     "PowerSensor",
