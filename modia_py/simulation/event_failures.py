@@ -107,8 +107,8 @@ def _dependent(program: Program, arguments: Arguments, solution: Solution) -> li
         return []
     found = dependency(program, rows, columns, np.asarray(arguments.p))
     return [
-        f"In this mode the equations do not determine all variables. {found}\nIs it a constraint of positions "
-        f"that is switched on? Write that of velocities instead, its derivative."
+        f"In this mode the equations do not determine all variables. {found}\nIs it a constraint of "
+        f"positions that is switched on? Write that of velocities instead, its derivative."
     ]
 
 

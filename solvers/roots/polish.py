@@ -291,9 +291,7 @@ def polish(
     )  # fmt: skip
     steps = np.zeros(len(t)) if step is None else np.asarray(step)
     # What passes zero is known no better there than elsewhere.
-    farthest = LARGEST_SHIFT * limits.of(
-        np.max(np.where(np.isfinite(x), np.abs(x), 0.0), axis=0, keepdims=True)
-    )
+    largest = limits.of(np.max(np.where(np.isfinite(x), np.abs(x), 0.0), axis=0, keepdims=True))
     nothing = np.zeros(len(t))
     of_rows = np.zeros((len(t), 0)) if discretes is None else discretes
     new = Polished(
@@ -309,7 +307,7 @@ def polish(
         part = np.arange(start, min(start + count, len(t)))
         filled = np.append(part, np.repeat(part[-1:], count - len(part)))
         rows = Rows(np.asarray(t), x, xdot, of_rows).some(filled)
-        mended, settled, sign = _mend(polisher, rows, p, limits, farthest)
+        mended, settled, sign = _mend(polisher, rows, p, limits, largest)
         defect, element = _defect(polisher, mended, rows.xdot, settled, steps[filled], p, limits)
         chosen = np.flatnonzero(settled[: len(part)])
         new.x[part[chosen]], new.xdot[part[chosen]] = mended.x[chosen], mended.xdot[chosen]
@@ -319,7 +317,7 @@ def polish(
 
 
 def _mend(
-    polisher: _Polisher, rows: Rows, p: Any, limits: Tolerances, farthest: np.ndarray
+    polisher: _Polisher, rows: Rows, p: Any, limits: Tolerances, largest: np.ndarray
 ) -> tuple[Rows, np.ndarray, np.ndarray]:
     """First x, then xdot; which rows have settled, and the signs of their matrices."""
     count = len(rows.t)
@@ -334,8 +332,8 @@ def _mend(
             break
         change = np.where(limits.tested, polisher.nearest.shift(values, off, tolerance), 0.0)
         x = x + change
-        settled = (np.abs(change / tolerance).max(axis=1) <= SETTLED) | (left <= ROUNDING)
-    settled = (settled | (left <= EXACT)) & np.all(np.abs(x - rows.x) <= farthest, axis=1)
+        settled = np.all(np.abs(change) <= SETTLED * largest, axis=1) | (left <= ROUNDING)
+    settled = (settled | (left <= EXACT)) & np.all(np.abs(x - rows.x) <= LARGEST_SHIFT * largest, axis=1)
     mended = rows._replace(x=np.where(settled[:, None], x, rows.x))
 
     if not np.array_equal(mended.x, rows.x):  # matrices are the larger part of the work
