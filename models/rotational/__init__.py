@@ -18,7 +18,6 @@ from .components import (
     TwoFlangesAndSupport,
 )
 from .friction import BearingFriction, Brake, Clutch, OneWayClutch, TwoFlangesWithFriction
-from .gears import LossyGear
 from .sources import (
     Accelerate,
     AccSensor,
@@ -68,7 +67,6 @@ __all__ = [
     "IdealRollingWheel",
     "Inertia",
     "LinearSpeedDependentTorque",
-    "LossyGear",
     "OneWayClutch",
     "Position",
     "PowerSensor",
