@@ -27,6 +27,7 @@ from .basic import (
     VariableResistor,
     VoltageSensor,
 )
+from .cuts import MeshCut, NodeCut, TearCut
 from .ideal import (
     IdealClosingSwitch,
     IdealCommutingSwitch,
@@ -98,7 +99,9 @@ __all__ = [
     "IdealTriac",
     "IdealizedOpAmpLimited",
     "Inductor",
+    "MeshCut",
     "NegativePin",
+    "NodeCut",
     "OpenerWithArc",
     "Pin",
     "PositivePin",
@@ -120,6 +123,7 @@ __all__ = [
     "StepCurrent",
     "StepVoltage",
     "SwitchWithArc",
+    "TearCut",
     "Transformer",
     "TrapezoidVoltage",
     "TwoPin",
