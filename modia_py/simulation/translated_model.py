@@ -212,8 +212,8 @@ class TranslatedModel:
         if not program.is_repeatable:
             return begin()
         where = program.functions.value_map
-        given = start_values(self._values, arguments.p, "init", asked.init, where)
-        guess = start_values(self._values, arguments.p, "guess", None, where)
+        given = start_values(self._values, arguments.p, "init", asked.starts, where)
+        guess = start_values(self._values, arguments.p, "guess", asked.starts, where)
         key = start_digest(asked.start, options.start, arguments, given, guess)
         return remembered(program.cache.event_starts, key, MOST_STARTS, begin)
 
