@@ -142,7 +142,8 @@ class MultiProduct(MISO):
     """y is the product of the inputs."""
 
     def equations(self) -> Any:
-        return [self.y == np.prod(self.u)]
+        inputs: Any = self.u
+        return [self.y == np.prod(inputs)]
 
 
 class MinMax(Model):
@@ -164,7 +165,8 @@ class MinMax(Model):
         super().__init__(**changes)
 
     def equations(self) -> Any:
-        return [self.yMax == np.max(self.u), self.yMin == np.min(self.u)]
+        inputs: Any = self.u
+        return [self.yMax == np.max(inputs), self.yMin == np.min(inputs)]
 
 
 class InverseBlockConstraints(Model):
