@@ -325,7 +325,7 @@ class Integration(EventsOutsideTheLoop):
             linear_solver=str(self.compiled.chosen),
             method=f"{self.compiled.method.formula.name} of order 1 to {self.arguments.max_order}",
             crossings=tuple(self.crossings),
-            events=() if self.hybrid is None else tuple(self.hybrid.history.records),
+            events=() if self.hybrid is None else self.hybrid.history.records,
             p_last=self.p,
             restarts=tuple(self.restarts),
             refused=bool(self.refusal),

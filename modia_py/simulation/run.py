@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time as clock
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,7 @@ class Run:
     certificate: Certificate | None = None
     notes: tuple[str, ...] = ()
     crossings: tuple[Crossing, ...] = ()
-    events: tuple[EventRecord, ...] = ()
+    events: Sequence[EventRecord] = ()
     lost_reinits: tuple[str, ...] = ()
     stretches: tuple[Stretch, ...] = ()
     options: RunOptions | None = None

@@ -29,7 +29,7 @@ from ..start.consistent import consistent_start, fully_assigned_start
 from ..start.errors import NoStartFound
 from ..start.events import start_with_events, with_rows_of_mode
 from ..start.impulse import impulsive_start, in_other_form
-from ..start.problem import StartPoint, StartProblem, slow_start_report
+from ..start.problem import StartPoint, StartProblem, slow_start_report, start_digest
 from ..start.regularity import check_regular
 from ..start.values import Starts, StartValues, check_starts, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
@@ -207,10 +207,20 @@ class TranslatedModel:
         if program.events is None:
             return find(arguments), arguments
         arguments = with_event_data(program, arguments, options)
-        point, arguments = start_with_events(program, arguments, options.start, find)
-        own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
-        self._check_regular(program, signals, own, options.start, point)
-        return point, own
+
+        def begin() -> tuple[StartPoint, Arguments]:
+            point, after = start_with_events(program, arguments, options.start, find)
+            own = with_rows_of_mode(program, options.start, point.x, point.xdot, after)
+            self._check_regular(program, signals, own, options.start, point)
+            return point, own
+
+        if not program.is_repeatable:
+            return begin()
+        where = program.functions.value_map
+        given = start_values(self._values, arguments.p, "init", asked.starts, where)
+        guess = start_values(self._values, arguments.p, "guess", asked.starts, where)
+        key = start_digest(asked.start, options.start, arguments, given, guess)
+        return remembered(program.cache.event_starts, key, MOST_STARTS, begin)
 
     def _start(
         self,

@@ -116,8 +116,7 @@ class StartProblem:
 
     def digest(self, how: str) -> bytes:
         """A number for all that the start depends on, besides the program."""
-        values = [(each.element, each.order, each.value) for each in (self.init, self.guess)]
-        return how.encode() + digest_of(self.t, self.arguments, values)
+        return start_digest(how, self.t, self.arguments, self.init, self.guess)
 
     def _guess(self) -> np.ndarray:
         """Guesses and `init` values where they stand in x or xdot; zero elsewhere."""
@@ -238,3 +237,9 @@ def slow_start_report() -> Callable[[str], None]:
             print(f"looking for a consistent start: {text}", file=sys.stderr, flush=True)
 
     return report
+
+
+def start_digest(how: str, t: float, arguments: Arguments, *values: StartValues) -> bytes:
+    """A number for all that a start depends on, besides the program."""
+    numbers = [(each.element, each.order, each.value) for each in values]
+    return how.encode() + digest_of(t, arguments, numbers)

@@ -65,6 +65,8 @@ class CompiledProblem:
     no_origin: Origin | None
     """Stands for the origin where `run` has a state."""
     workspaces: Workspaces
+    crossings: int
+    """How many functions are watched."""
 
     def next_matrix(self, state: State, settings: Settings, p: Any) -> jax.Array:
         """The values of the matrix that the next attempt will use."""
@@ -140,6 +142,12 @@ def _placeholder(method: Method, tables: Tables, p: Any, origin: Origin) -> Stat
     return jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
 
 
+def _crossings(problem: Problem, p: Any) -> int:
+    x = jax.ShapeDtypeStruct((problem.size,), np.float64)
+    time = jax.ShapeDtypeStruct((), np.float64)
+    return int(jax.eval_shape(partial(sides_at, problem), time, x, x, p).shape[0])
+
+
 def compile_problem(
     problem: Problem,
     p: Any,
@@ -190,6 +198,7 @@ def compile_problem(
         placeholder=placeholder,
         no_origin=nowhere,
         workspaces=Workspaces(chosen.solver),
+        crossings=_crossings(problem, p),
     )
     return known[key]
 
