@@ -31,10 +31,16 @@ def prepare(context: Context, state: State) -> tuple[State, Any]:
     return state, ()
 
 
+def watches(context: Context) -> bool:
+    """Whether an attempt looks for crossings itself."""
+    return False
+
+
 def attempt(
-    context: Context, state: State, vectors: Any, pause: jax.Array | None = None
+    context: Context, state: State, vectors: Any, pause: Any = None, stretches: Any = None
 ) -> tuple[State, Any]:
-    """One attempt at a step of size h from t. (`pause` says when native code has to stop: this does.)"""
+    """One attempt at a step of size h from t. (`pause` says when native code has to stop: this does.
+    `stretches` is how native code looks for crossings: this does not.)"""
     now, limits = state.control, context.settings.step_limits
     t_new = jnp.where(now.h >= limits.t_end - now.t, limits.t_end, now.t + now.h)
     c = now.h / jnp.asarray(context.formula.leading)[now.order]

@@ -22,7 +22,7 @@ from ..method.table import in_place_if
 from ..native import attempt as native
 from ..status import Status
 from . import attempt as pure
-from .crossings import watch
+from .crossings import Stretches, watch
 from .hybrid import Hybrid, event_waits, meet_event
 from .output import Buffer, empty_buffer, write_output
 
@@ -69,12 +69,12 @@ def run_chunk(
         now = _now(context, hybrid)
         wanted = jnp.where(always, -jnp.inf, buffer.times[buffer.rows])
         pause = jnp.stack([wanted, limit.astype(float)])
-        state, vectors = loop.attempt(now, old, vectors, pause)
-        if old.sides.shape[0]:
+        stretches = Stretches() if hybrid is None else hybrid.stretches
+        state, vectors = loop.attempt(now, old, vectors, pause, jnp.stack([*stretches]))
+        if old.sides.shape[0] and not loop.watches(now):
             # The table of the old state must not be used any more: it would be copied at every attempt.
             before, sides = old.number("t"), old.sides
             state = state._replace(xdot_before=old.xdot)
-            stretches = None if hybrid is None else hybrid.stretches
             state = watch(now.problem, now.p, before, sides, state, stretches)
         moved = state.number("reached") > old.number("reached")
         state, buffer = write_output(state, buffer, always, moved, _made(old.numbers, state))

@@ -124,7 +124,7 @@ class _Polisher:
         self._compiled_values = quick_jit(self._values, problem.size)
         self._compiled_residuals = quick_jit(self._residuals, problem.size)
         self.flags = quick_jit(self._flags, problem.size)
-        planned = problem.planned
+        planned = problem.planned if problem.events is None else None  # each row has its discrete values
         self.native = planned if planned is not None and planned.at_many and self.form.is_dense else None
 
     def values(self, rows: Rows, c: np.ndarray, p: Any) -> np.ndarray:
