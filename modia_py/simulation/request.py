@@ -38,6 +38,8 @@ class RunRequest:
     max_steps: int = 1_000_000
     start: str = "init"
     must_restart: bool = False
+    near: Any = None
+    """A start of other values (`start.problem.StartPoint`), near which that of these is looked for."""
 
     def check_choices(self) -> None:
         """Complain about a word that is none of those to choose from."""

@@ -19,7 +19,7 @@ from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
 from ..program.program import Arguments, Program
-from ..program.remembered import remembered
+from ..program.remembered import digest_of, remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
@@ -192,7 +192,9 @@ class TranslatedModel:
         """The start of a run, with the event that takes place there, and the data after it."""
 
         def find(arguments: Arguments) -> StartPoint:
-            return self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
+            return self._start(
+                program, signals, arguments, asked.init, options.start, asked.start, report, asked.near
+            )
 
         if program.events is None:
             return find(arguments), arguments
@@ -201,6 +203,23 @@ class TranslatedModel:
         own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
         self._check_regular(program, signals, own, options.start, point)
         return point, own
+
+    def _declared_start(self, asked: RunRequest) -> StartPoint | None:
+        """The start with the declared values of parameters and start values: near it, those of other values
+        are found in fewer iterations. None if there is none."""
+        options = asked.checked()
+        signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
+        program = self.translation.program(signals)
+        arguments = Arguments(self._values.vector({}), signals.data)
+
+        def find() -> StartPoint | None:
+            try:
+                return self._whole_start(program, signals, arguments, asked, options)[0]
+            except (ModelError, SimulationError):
+                return None
+
+        key = asked.start.encode() + digest_of(options.start, arguments)
+        return remembered(program.cache.declared_starts, key, MOST_STARTS, find)
 
     def _start(
         self,
@@ -211,10 +230,11 @@ class TranslatedModel:
         t: float,
         how: str,
         report: Callable[[str], None] | None = None,
+        near: StartPoint | None = None,
     ) -> StartPoint:
         """The start of a run; found again if a run before has begun with the same data."""
         own = program if how == "init" else self.translation.plain().program(signals)
-        problem = self._start_problem(own, arguments, init, t, report)
+        problem = self._start_problem(own, arguments, init, t, report, near)
 
         def find() -> StartPoint:
             point = self._found_start(program, signals, problem, init, how)
@@ -261,11 +281,12 @@ class TranslatedModel:
         init: Mapping[str, Any] | None,
         t: float,
         report: Callable[[str], None] | None,
+        near: StartPoint | None = None,
     ) -> StartProblem:
         where = program.functions.value_map
         given = start_values(self._values, arguments.p, "init", init, where)
         guess = start_values(self._values, arguments.p, "guess", None, where)
-        problem = StartProblem(program, given, guess, arguments, t, report)
+        problem = StartProblem(program, given, guess, arguments, t, report, near)
         if program.events is not None and program.functions.size:
             x, xdot = np.split(problem.z_guess, 2)
             problem.arguments = with_rows_of_mode(program, t, x, xdot, arguments)
