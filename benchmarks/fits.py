@@ -3,10 +3,10 @@
     python benchmarks/fits.py [repetitions]
 
 A rectifier: a source of 5 V and 50 Hz, a resistor, a diode, a capacitor with a load. Three signals are
-measured at 60 irregular times, some of them not, with a noise of about 1 %, which is estimated, too. In each
-repetition times and noise are others, and the guesses are off by up to 50 %. Counted are the 95 % intervals
-that contain the true value, for each parameter alone and for all five together (the ellipsoid of Fisher's
-distribution), beside what a binomial distribution with probability 0.95 lets expect.
+measured at 60 irregular times, some of them not, with a noise of about 1 %, which is estimated, too. In
+each repetition times and noise are others, and the guesses are off by up to 50 %. Counted are the
+95 % intervals that contain the true value, for each parameter alone and for all five together (the
+ellipsoid of Fisher's distribution), beside what a binomial distribution with probability 0.95 lets expect.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ def test_examples_are_balanced(model):
         "docs/solvers.md",
         "docs/results.md",
         "docs/ensembles.md",
+        "docs/tearing.md",
         "docs/studies.md",
     ],
 )

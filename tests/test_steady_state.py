@@ -7,7 +7,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from modia_py import Discrete, Input, Model, ModelError, Par, SimulationError, Var, der, time, translate, where
+from modia_py import (
+    Discrete,
+    Input,
+    Model,
+    ModelError,
+    Par,
+    SimulationError,
+    Var,
+    der,
+    time,
+    translate,
+    where,
+)
 from modia_py.models.examples import HeatRod, Ladder, Pendulum, SlidingMass
 
 

@@ -172,7 +172,7 @@ def _signal(
     name: str, times: np.ndarray, values: np.ndarray, all_times: np.ndarray, noise: Any, known: Result,
     where: str,
 ) -> Signal:  # fmt: skip
-    selection = known.select(name)
+    selection = known.find(name)
     if selection.constant or name == "time":
         raise ModelError(f"{name!r} in {where} does not depend on time: it cannot be measured over time.")
     if selection.variable.is_discrete:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..optional_packages import require
-from ..results.plot import COLOURS, PANEL_HEIGHT, SINGLE_HEIGHT, STYLE, WIDTH
+from ..results.figures import COLOURS, PANEL_HEIGHT, SINGLE_HEIGHT, STYLE, WIDTH
 from ..results.result import Result
 from .measured import Measured
 

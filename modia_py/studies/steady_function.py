@@ -107,7 +107,7 @@ class SteadyStateFunction:
         except SimulationError as error:
             if any(isinstance(value, jax.core.Tracer) for value in theta.values()):
                 raise error from None
-            shapes = {name: resolve_variable(self._sim.flat, name)[0].shape for name in self.outputs}
+            shapes = {name: resolve_variable(self._sim.flat, name).shape for name in self.outputs}
             return {name: jnp.full(shape, jnp.nan) for name, shape in shapes.items()}
         like = (example.z, jax.tree.map(np.asarray, example.arguments))
         shapes = jax.tree.map(lambda part: jax.ShapeDtypeStruct(np.shape(part), part.dtype), like)
@@ -147,7 +147,7 @@ class SteadyStateFunction:
         outputs = {}
         for name in self.outputs:
             place, sign = self._sim._places(program, name)
-            shape = resolve_variable(self._sim.flat, name)[0].shape
+            shape = resolve_variable(self._sim.flat, name).shape
             outputs[name] = (sign * w[place]).reshape(shape)
         return outputs
 

@@ -115,4 +115,5 @@ def make_system(sim: Any, program: Program, fixed: Mapping[str, Any]) -> tuple[S
             ) from None
         places.append(place.ravel())
         signs.append(sign.ravel())
-    return SteadySystem(program, *map(np.concatenate, (places, signs))), np.concatenate(values)
+    system = SteadySystem(program, np.concatenate(places), np.concatenate(signs))
+    return system, np.concatenate(values)

@@ -169,7 +169,7 @@ def _guess(sim: Any, name: str, guess: Any, start: Mapping[str, Any]) -> tuple[b
             raise ModelError(
                 f"{sim.name} has no parameter and no variable {name!r}. {did_you_mean(name, names)}"
             )
-        symbol, _ = resolve_variable(sim.flat, name)
+        symbol = resolve_variable(sim.flat, name).symbol
         declared = start.get(name, sim._values.start(sim._values.vector({}), "init").get(name))
         if guess is None and declared is None:
             raise ModelError(f"{name} has no start value to begin with: give a guess, {{{name!r}: 1.0}}.")
