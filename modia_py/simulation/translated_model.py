@@ -18,7 +18,7 @@ from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
 from ..program.program import Arguments, Program
-from ..program.remembered import remembered
+from ..program.remembered import digest_of, remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
@@ -222,6 +222,23 @@ class TranslatedModel:
         key = start_digest(asked.start, options.start, arguments, given, guess)
         return remembered(program.cache.event_starts, key, MOST_STARTS, begin)
 
+    def _declared_start(self, asked: RunRequest) -> StartPoint | None:
+        """The start with the declared values of parameters and start values: near it, those of other values
+        are found in fewer iterations. None if there is none."""
+        options = asked.checked()
+        signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
+        program = self.translation.program(signals)
+        arguments = Arguments(self._values.vector({}), signals.data)
+
+        def find() -> StartPoint | None:
+            try:
+                return self._whole_start(program, signals, arguments, asked, options)[0]
+            except (ModelError, SimulationError):
+                return None
+
+        key = asked.start.encode() + digest_of(options.start, arguments)
+        return remembered(program.cache.declared_starts, key, MOST_STARTS, find)
+
     def _start(
         self,
         program: Program,
@@ -267,7 +284,8 @@ class TranslatedModel:
             if own is program:
                 raise
             try:
-                problem = self._start_problem(own, problem.arguments, starts, problem.t, problem.report)
+                cold = replace(starts, near=None)
+                problem = self._start_problem(own, problem.arguments, cold, problem.t, problem.report)
                 found = consistent_start(problem)
                 x, xdot = in_other_form(own, program, problem, found.x, found.xdot)
             except SimulationError:
@@ -285,7 +303,7 @@ class TranslatedModel:
         where = program.functions.value_map
         given = start_values(self._values, arguments.p, "init", starts, where)
         guess = start_values(self._values, arguments.p, "guess", starts, where)
-        problem = StartProblem(program, given, guess, arguments, t, report)
+        problem = StartProblem(program, given, guess, arguments, t, report, starts.near)
         if program.events is not None and program.functions.size:
             x, xdot = np.split(problem.z_guess, 2)
             problem.arguments = with_rows_of_mode(program, t, x, xdot, arguments)
