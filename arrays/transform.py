@@ -44,6 +44,7 @@ class SingularStructure(ValueError):
             texts += [f"    {name}" for name in names]
         super().__init__("\n".join(texts))
         self.diagnosis = diagnosis
+        self.simplified = simplified
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ import numpy as np
 
 from .arrays.structure import Integers
 from .errors import ModelError, did_you_mean
+from .language.element_names import parse, readings, take
 from .language.flat_model import FlatModel
 from .lowering.hint_nodes import TearPair
-from .results.trajectory_names import parse, readings, take
 
 
 def tear(

@@ -20,16 +20,18 @@ from .arrays.structure import Integers
 from .arrays.transform import SingularStructure, Transformation, transform
 from .collector import collector_paused
 from .compiled_model import CompiledModel
-from .errors import ModelError, ModelWarning, StructureError
+from .errors import ModelError, ModelWarning, StructureError, UnitWarning, names_checked
 from .expressions.equation import HintKind
 from .interruptions import Interruptible, check_process
 from .language.elaborate import elaborate
 from .language.flat_model import FlatModel
 from .language.model import Model
+from .language.unit_check import unit_conflicts
 from .lowering.hint_nodes import TearPair, hinted_nodes, outside_hints
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
+from .lowering.singular_circuits import circuit_hint
 from .lowering.step_cost import step_cost
 from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
@@ -62,6 +64,7 @@ class _Options:
     check: bool
 
 
+@names_checked
 def translate(
     model: Model | FlatModel,
     *,
@@ -69,6 +72,7 @@ def translate(
     tear: Sequence[TearPair | str] = (),
     relaxing: bool | str = True,
     check: bool = False,
+    check_units: bool = True,
 ) -> CompiledModel:
     """Transform a model to its special index-1 form and make it ready for simulation.
 
@@ -90,6 +94,8 @@ def translate(
         "reduce": what a loop leaves over without its relaxed variables is solved last, together.
     check : bool
         Validate the result of every pass; slower.
+    check_units : bool
+        Compare the units in each equation, where they are declared; warn (`UnitWarning`) if they differ.
 
     Returns
     -------
@@ -132,7 +138,9 @@ def translate(
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
         translation = _known_translation(flat, options)
     for text in translation.warnings:
-        warnings.warn(text, ModelWarning, stacklevel=2)
+        warnings.warn(text, ModelWarning, stacklevel=3)
+    for text in unit_conflicts(flat) if check_units else ():
+        warnings.warn(text, UnitWarning, stacklevel=3)
     compiled = CompiledModel(flat, translation, lambda flat: _known_translation(flat, options))
     if isinstance(model, Model):
         arguments, named = model._arguments
@@ -285,7 +293,8 @@ def _transformed(
             check=options.check,
         )
     except SingularStructure as singular:
-        raise StructureError(f"{flat.name} cannot be solved. {singular}") from None
+        hint = circuit_hint(structure, singular)
+        raise StructureError(f"{flat.name} cannot be solved. {singular}{hint}") from None
     except NotInALoop as unused:
         raise StructureError(f"tear: {unused}") from None
     except CannotRelax as reason:

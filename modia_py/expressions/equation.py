@@ -106,7 +106,7 @@ class Equation(LogicalOperators):
             f"The equation `{self}` ({self.source}) is used as a truth value. An equation belongs into "
             f"the list that `equations` returns; write chains such as a == b == c as two equations, "
             f"`if` on structure with plain Python numbers, `where` for a choice by value, and "
-            f"np.stack([...]) where an np.array([...]) of expressions is equated."
+            f"np.stack([...]) where an np.array([...]) or a list of expressions is equated."
         )
 
     def __str__(self) -> str:

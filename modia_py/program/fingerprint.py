@@ -28,7 +28,7 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
             alive.append(template)
             source = equation.source
             hints = tuple(_hint_key(hint, scope) for hint in equation.hints)
-            known = (*_template_key(template, scope), source.file, source.line, hints)
+            known = (*_template_key(template, scope), source.file, source.line, source.label, hints)
             written[id(equation), id(scope)] = known
         return known
 
