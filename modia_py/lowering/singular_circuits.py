@@ -52,7 +52,7 @@ def _is_connection(equation: FlatEquation) -> bool:
 
 def _sources_text(equations: list[FlatEquation], joins: list[FlatEquation]) -> str:
     """Components that each give the same quantity."""
-    given = {}
+    given: dict[str, tuple[bool, str, FlatEquation]] = {}
     for equation in equations:
         variables = _variables(equation)
         if len(variables) == 1 and variables[0].order == 0 and equation.owner.path:
