@@ -70,10 +70,11 @@ def solve(
     max_step : float
         The longest step.
     max_order : int
-        The highest order, from 1 to 5.
-    formula : {"ndf", "bdf"}
+        The highest order, from 1 to 5; that of "radau" is always 5.
+    formula : {"ndf", "bdf", "radau"}
         Numerical differentiation formulas (L. F. Shampine, M. W. Reichelt), or the classical backward
-        differentiation formulas; both in steps of variable size and order.
+        differentiation formulas, both in steps of variable size and order; or Radau IIA of order 5
+        (E. Hairer, G. Wanner), whose steps depend on nothing before them.
     linear_solver : str
         "auto" decides from size, pattern and symmetry; `Solution.linear_solver` says what and why. Or one
         of `solvers.linear.choice.SOLVERS` by name: "dense", "klu", ...
