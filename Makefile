@@ -29,7 +29,7 @@ check: $(VENV)/.ready-dev
 	rm -rf .build/package && mkdir -p .build/package
 	cp -r modia_py .build/package/modia_py
 	for folder in arrays solvers models; do cp -r $$folder .build/package/modia_py/$$folder; done
-	cd .build/package && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml -p modia_py
+	cd .build/package && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --cache-dir ../../.mypy_cache -p modia_py
 	cd .build/package && PYTHONPATH=. ../../$(BIN)/lint-imports --config ../../pyproject.toml --no-cache
 
 format: $(VENV)/.ready-dev

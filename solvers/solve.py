@@ -14,6 +14,7 @@ from .forks import use_jax
 from .integration import Integration, OnChunk
 from .interrupts import Interrupts
 from .loop.compiled import CompiledProblem, compile_problem
+from .method.formula import RADAU
 from .problem import Problem
 from .solution import Solution
 from .status import Status
@@ -121,6 +122,8 @@ def solve(
         problem, t0, t1, x0, xdot0, p, rtol, atol, times, max_steps, initial_step, max_step, max_order
     )
     _check_stops(stops, arguments)
+    if formula == RADAU.name and max_order != RADAU.max_order:
+        raise ValueError(f"max_order = {max_order}: formula 'radau' always has order {RADAU.max_order}.")
     with Interrupts() as interrupts:
         compiled = _compile(problem, arguments, linear_solver, formula, loop)
         with compiled.workspaces.one() as workspace:
