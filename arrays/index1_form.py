@@ -12,7 +12,7 @@ import numpy as np
 
 from .matching import Graph, match
 from .structure import NONE, Integers, Structure
-from .tearing import check_assignments
+from .tearing import Tearing, check_assignments
 
 
 class Slot(IntEnum):
@@ -58,6 +58,8 @@ class Index1Form:
         `local_equations[k]` is evaluated for `local_variables[k]`, in this order.
     dropped : array of int
         Equations that are implied by others.
+    levels : tuple of Tearing
+        How each level was torn, the lowest first.
     """
 
     structure: Structure
@@ -72,6 +74,7 @@ class Index1Form:
     local_equations: Integers
     local_variables: Integers
     dropped: Integers
+    levels: tuple[Tearing, ...]
 
     def slot_size(self) -> Integers:
         """Give the number of scalars in each slot of x.

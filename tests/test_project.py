@@ -74,6 +74,7 @@ def test_examples_are_balanced(model):
         "docs/solvers.md",
         "docs/results.md",
         "docs/ensembles.md",
+        "docs/tearing.md",
     ],
 )
 def test_the_examples_in_documents_run(document, tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ from .basic import (
     VariableResistor,
     VoltageSensor,
 )
+from .cuts import MeshCut, NodeCut, TearCut
 from .ideal import (
     IdealClosingSwitch,
     IdealCommutingSwitch,
@@ -86,6 +87,8 @@ __all__ = [
     "IdealTriac",
     "IdealizedOpAmpLimited",
     "Inductor",
+    "MeshCut",
+    "NodeCut",
     "Pin",
     "PotentialSensor",
     "PulseCurrent",
@@ -101,6 +104,7 @@ __all__ = [
     "SineVoltage",
     "StepCurrent",
     "StepVoltage",
+    "TearCut",
     "Transformer",
     "TrapezoidVoltage",
     "TwoPin",

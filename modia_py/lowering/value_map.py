@@ -162,6 +162,13 @@ def flat_starts(model: ModelStructure) -> Integers:
     return offset[model.variable_of] + model.variable_copy * own[model.variable_of] + within - first_of_copy
 
 
+def nodes_of_elements(model: ModelStructure, elements: Integers) -> Integers:
+    """The variable nodes that some elements of the flat variables are in."""
+    starts = flat_starts(model)
+    order = np.argsort(starts, kind="stable")
+    return np.unique(order[np.searchsorted(starts[order], elements, side="right") - 1])
+
+
 def base_and_order(model: ModelStructure, transformed: Transformation) -> tuple[Integers, Integers]:
     """For each final variable node the node of the model's structure, and its derivative order."""
     final, simplified = transformed.structure, transformed.simplified

@@ -173,7 +173,7 @@ class SimulationFunction:
                 derivatives, signals = self._derivatives_of(found)
 
                 def data(theta: Theta) -> Any:
-                    return self._names.data(self._sim, signals, theta)
+                    return self._names.data(self._sim, signals, theta, self._asked.guess)
 
                 tangent = jax.vmap(lambda dtheta: jax.jvp(data, (theta,), (dtheta,))[1])(tangents)
                 rows = derivatives.push(found, tangent)
@@ -189,7 +189,11 @@ class SimulationFunction:
         parts = [np.asarray(gradients[name]).reshape(len(self.times), -1) for name in self.outputs]
         try:
             derivatives, signals = self._derivatives_of(found)
-            data, back = jax.vjp(lambda theta: self._names.data(self._sim, signals, theta), theta)
+
+            def data_of(theta: Theta) -> Any:
+                return self._names.data(self._sim, signals, theta, self._asked.guess)
+
+            data, back = jax.vjp(data_of, theta)
             moves = self._moving_parameters(signals, theta)
             gradient = derivatives.pull(found, np.concatenate(parts, axis=1), moves)
         except NoDerivative as reason:
@@ -205,7 +209,7 @@ class SimulationFunction:
         """Flags of the elements of p that follow what the derivative is taken by."""
 
         def p(theta: Theta) -> Any:
-            return self._names.data(self._sim, signals, theta).p
+            return self._names.data(self._sim, signals, theta, self._asked.guess).p
 
         # A direction in which no two contributions cancel.
         along = {
@@ -300,8 +304,7 @@ def _output_shapes(sim: Any, outputs: Sequence[str]) -> dict[str, tuple[int, ...
         raise ModelError(f"outputs is a list of names of variables, not {outputs!r}.")
     shapes = {}
     for name in outputs:
-        symbol, _ = resolve_variable(sim.flat, name)
-        shapes[name] = tuple(symbol.shape)
+        shapes[name] = resolve_variable(sim.flat, name).shape
     return shapes
 
 

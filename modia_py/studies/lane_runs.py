@@ -112,17 +112,15 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     """What is kept of each lane, and at which times; an error for a name, an option or an input that is
     wrong for every lane."""
     options = asked.checked()
-    sim._renew()
-    signals = make_signals(sim.flat, asked.inputs, options.start, options.stop)
+    shapes = names_and_shapes(sim, asked)
     if isinstance(asked.atol, dict):
         for name in asked.atol:
             resolve_variable(sim.flat, name)
-    shapes = _no_rows(sim, sim.translation.program(signals))
     if isinstance(names, str):
         raise ModelError(f"outputs are names in a list, [{names!r}], not one text.")
     found = []
     for name in sim._variables if names is None else names:
-        selection = shapes.select(name)
+        selection = shapes.find(name)
         if selection.constant or name == "time":
             raise UnknownNameError(f"{name!r} does not depend on time: it is no output of an ensemble.")
         found.append(Output(name, selection.elements.shape, selection.unit))
@@ -133,7 +131,15 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     return tuple(found), options.times
 
 
-def _no_rows(sim: Any, program: Any) -> Result:
+def names_and_shapes(sim: Any, asked: RunRequest) -> Result:
+    """What a run would give, without a point in time. An error for inputs that are wrong."""
+    options = asked.checked()
+    sim._renew()
+    signals = make_signals(sim.flat, asked.inputs, options.start, options.stop)
+    return empty_result(sim, sim.translation.program(signals))
+
+
+def empty_result(sim: Any, program: Any) -> Result:
     """A result without a point in time: it knows names, shapes and units."""
     outputs = Outputs(sim.flat, program, [])
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError, SimulationError, did_you_mean
+from ..language.flat_names import find_elements
 from ..optional_packages import require
+from ..start.values import resolve_variable
 from .function import make_function
 
 MOST_BARS = 20
@@ -142,25 +144,27 @@ def find_sensitivities(
     if isinstance(wrt, str) or not wrt:
         raise ModelError(f"wrt is a list of names of parameters and variables, not {wrt!r}.")
     known = {parameter.name: parameter for parameter in sim.flat.parameters}
+    is_parameter = {name: find_elements(name, known) is not None for name in wrt}
     given, started = dict(params or {}), dict(init or {})
-    of_params = [name for name in wrt if name in known]
-    of_init = [name for name in wrt if name not in known]
+    of_params = [name for name in wrt if is_parameter[name]]
+    of_init = [name for name in wrt if not is_parameter[name]]
     names = list(dict.fromkeys([*of_params, *given])), list(dict.fromkeys([*of_init, *started]))
     f = make_function(sim, of, times, *names, inputs or (), "forward", options)
     vector = np.asarray(sim._values.vector(given, started))
     starts = sim._values.start(vector, "init")
     theta: dict[str, np.ndarray] = {}
     for name in names[0]:
-        parameter = known[name]
-        value = vector[parameter.offset : parameter.offset + parameter.size].reshape(parameter.shape)
-        theta[name] = np.asarray(value, float)
+        found = sim._values.find(name)
+        theta[name] = np.asarray(vector[found.places].reshape(found.shape), float)
     for name in names[1]:
-        if name not in started and name not in starts:
+        own = find_elements(name, sim._values.discretes) or resolve_variable(sim.flat, name)
+        value = started.get(name)
+        if value is None and not own.order and own.symbol.name in starts:
+            declared = np.broadcast_to(np.asarray(starts[own.symbol.name]), own.symbol.shape)
+            value = declared.ravel()[own.elements]
+        if value is None or not np.all(np.isfinite(value)):
             raise ModelError(f"{name} has no start value to differentiate by: give one with init={{...}}.")
-        shape = sim.flat.by_name[name].shape
-        theta[name] = np.array(
-            np.broadcast_to(np.asarray(started.get(name, starts.get(name))), shape), float
-        )
+        theta[name] = np.array(np.broadcast_to(np.asarray(value), own.shape), float)
     sizes = {name: theta[name].size for name in wrt}
     total, first = sum(sizes.values()), 0
     tangents = {name: np.zeros((total, *value.shape)) for name, value in theta.items()}

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import ModelError, did_you_mean
+from ..errors import ModelError
+from ..expressions.symbol_kinds import SymbolKind
+from ..language.flat_names import find_elements
 from ..program.signals import Signals
-from ..program.tables import INTERPOLATIONS, polynomials_of
-from ..start.values import resolve_variable, traced_start_values
+from ..program.tables import INTERPOLATIONS, as_table, polynomials_of
+from ..start.values import Starts, resolve_variable, traced_start_values
 
 LINEAR_IN_VALUES = ("linear", "previous", "cubic")
 
@@ -58,8 +60,10 @@ class Names:
             "inputs": inputs or None,
         }
 
-    def data(self, sim: Any, signals: Signals, theta: Mapping[str, Any]) -> RunData:
-        """The data of a run, as a function of theta for JAX."""
+    def data(
+        self, sim: Any, signals: Signals, theta: Mapping[str, Any], guess: Mapping[str, Any] | None = None
+    ) -> RunData:
+        """The data of a run, as a function of theta for JAX, with these guesses."""
         params = {name: theta[name] for name in self.params if name in theta}
         init = {name: theta[name] for name in self.init if name in theta}
         p = sim._values.vector(params, init)
@@ -69,8 +73,8 @@ class Names:
         )
         return RunData(
             jnp.asarray(p),
-            traced_start_values(sim._values, p, "init", init),
-            traced_start_values(sim._values, p, "guess", None),
+            traced_start_values(sim._values, p, "init", Starts(init, guess)),
+            traced_start_values(sim._values, p, "guess", Starts(init, guess)),
             each,
         )
 
@@ -81,21 +85,21 @@ def make_names(
     """Check the names of a function's argument."""
     flat = sim.flat
     params, init = tuple(_each(params, "params")), tuple(_each(init, "init"))
-    known = {symbol.name for symbol in flat.parameters}
     for name in params:
-        if name not in known:
-            raise ModelError(f"{flat.name} has no parameter '{name}'. {did_you_mean(name, known)}")
-    discretes = {symbol.name for symbol in flat.declared_discretes}
+        if sim._values.find(name).symbol.kind is not SymbolKind.PARAMETER:
+            raise ModelError(f"'{name}' is no parameter of {flat.name}: its start is given as init.")
     for name in init:
-        if name not in discretes:
+        if find_elements(name, sim._values.discretes) is None:
             resolve_variable(flat, name)
     given = dict(fixed_inputs or {})
     names: tuple[str, ...] = ()
     if isinstance(inputs, Mapping):
         given.update(inputs)
+        inputs = {name: as_table(value) for name, value in inputs.items()}
         names = tuple(name for name, value in inputs.items() if _has_values(value))
     else:
         names = tuple(_each(inputs, "inputs"))
+    given = {name: as_table(value) for name, value in given.items()}
     for name in names:
         if name not in given:
             raise ModelError(
