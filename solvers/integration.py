@@ -323,7 +323,7 @@ class Integration(EventsOutsideTheLoop):
             xdot_last=self.xdot_last,
             statistics=work,
             linear_solver=str(self.compiled.chosen),
-            method=f"{self.compiled.method.formula.name} of order 1 to {self.arguments.max_order}",
+            method=self.compiled.method.formula.describe(self.arguments.max_order),
             crossings=tuple(self.crossings),
             events=() if self.hybrid is None else self.hybrid.history.records,
             p_last=self.p,

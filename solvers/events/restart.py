@@ -129,7 +129,7 @@ def _step(context: Context, t: jax.Array, found: _Search) -> jax.Array:
     value, rate = value_and_rate(problem, t + later, x + later * xdot, xdot, p)
     change = context.solve(found.factors, -jnp.where(fd_rows(problem, p), value, rate))
     bend = jnp.max(jnp.abs(change * error_weights(x, settings))) / later
-    step = jnp.sqrt(1.0 / jnp.maximum(bend, 1e-300))
+    step = settings.limit("first_step_factor") * jnp.sqrt(1.0 / jnp.maximum(bend, 1e-300))
     step = jnp.where(jnp.isfinite(step), step, proposed)
     return jnp.minimum(step, jnp.minimum(settings.limit("t_end") - t, settings.limit("max_step")))
 

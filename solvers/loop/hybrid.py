@@ -103,6 +103,8 @@ def _as_before(context: Context, found: Handled, state: State) -> State:
         status=found.status,
         h=fitted,
         equal_steps=jnp.where(changed, 0, state.number("equal_steps")),
+        # Where consistent values were looked for, the factors are those of another matrix.
+        outdated=state.number("outdated") | (found.step > 0),
     )
     return state._replace(factors=found.factors, table=jnp.where(changed, table, state.table))
 

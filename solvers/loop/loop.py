@@ -2,8 +2,8 @@
 
 It returns when the buffer is full, after a given number of attempts, at a crossing, at a failure, when
 pivots are to be renewed, and at the end. The state it returns is all it needs to go on. Attempts are made
-in JAX (`attempt`), or with native code between the equations (`native.attempt`); the loop around them is
-one.
+in JAX (`attempt`), with native code between the equations (`native.attempt`), or by Radau IIA
+(`radau.attempt`); the loop around them is one.
 
 With events (`hybrid`) the loop handles them itself, and returns when their record is full.
 """
@@ -19,7 +19,6 @@ from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
 from ..method.state import State, histogram
 from ..method.table import in_place_if
-from ..native import attempt as native
 from ..status import Status
 from . import attempt as pure
 from .crossings import Stretches, watch
@@ -34,14 +33,15 @@ def run_chunk(
     attempts: jax.Array,
     every_step: jax.Array | bool = False,
     *,
-    is_native: bool = False,
+    attempts_by: Any = pure,
     hybrid: Hybrid | None = None,
 ) -> tuple[State, Buffer, Hybrid | None]:
     """Go on from a state, for so many attempts at most, writing output for so many times at most.
 
-    With `every_step` the values of `times` do not matter, only how many there are.
+    With `every_step` the values of `times` do not matter, only how many there are. `attempts_by` is the
+    module that makes attempts: it has `prepare` and `attempt`.
     """
-    loop: Any = native if is_native else pure
+    loop = attempts_by
     limit, always = state.number("attempts") + attempts, jnp.asarray(every_step)
     buffer = empty_buffer(times, context.problem.size)
     # Rows for which there was no room before: of the step that was made last, only the next one is known.
