@@ -113,7 +113,13 @@ def _owner(start: Integers, members: Integers, count: int) -> Integers:
     return owner
 
 
-def blt(structure: Structure, flow: Integers, equations: Integers, variables: Integers) -> Blocks:
+def blt(
+    structure: Structure,
+    flow: Integers,
+    equations: Integers,
+    variables: Integers,
+    more: tuple[Integers, Integers] | None = None,
+) -> Blocks:
     """Sort equations into blocks, first to be solved first.
 
     Parameters
@@ -124,6 +130,8 @@ def blt(structure: Structure, flow: Integers, equations: Integers, variables: In
         For entry k of `structure.variables`, how many elements are matched there: see `pantelides`.
     equations, variables : array of int
         Those to be sorted; the others are known.
+    more : tuple of arrays of int, optional
+        Equations, and variables that these count as needing though they do not contain them.
 
     Returns
     -------
@@ -148,6 +156,10 @@ def blt(structure: Structure, flow: Integers, equations: Integers, variables: In
     row, column = row_of_entry[entries], structure.variables[entries]
     matched = flow[entries] > 0
     count = structure.equation_count
+    if more is not None:
+        inside = chosen[more[0]] & unknown[more[1]]
+        row, column = np.append(row, more[0][inside]), np.append(column, more[1][inside])
+        matched = np.append(matched, np.zeros(inside.sum(), bool))
     needs = np.concatenate([row, count + column[matched]])
     needed = np.concatenate([count + column, row[matched]])
     label = _components_in_order(needs, needed, count + structure.variable_count)
@@ -190,6 +202,25 @@ def _sorted_labels(label: Integers, tail: Integers, head: Integers) -> Integers:
     rank = np.empty(label.max() + 1, np.int64)
     rank[list(nx.topological_sort(condensed))] = np.arange(label.max() + 1)
     return rank[label]
+
+
+def blocks_of_nodes(structure: Structure, blocks: Blocks) -> tuple[Integers, Integers]:
+    """The block of each equation and of each variable, on every level; NONE where there is none."""
+    return (
+        _handed_down(blocks.block_of_equation(structure.equation_count), structure.integral_of_equation()),
+        _handed_down(blocks.block_of_variable(structure.variable_count), structure.integral_of_variable()),
+    )
+
+
+def _handed_down(block_of: Integers, integral: Integers) -> Integers:
+    """Blocks of the highest nodes, given to what these are derivatives of."""
+    block_of = block_of.copy()
+    level = np.flatnonzero(block_of != NONE)
+    while len(level):
+        level = level[integral[level] != NONE]
+        block_of[integral[level]] = block_of[level]
+        level = integral[level]
+    return block_of
 
 
 def block_graph(structure: Structure, blocks: Blocks) -> Any:

@@ -205,6 +205,46 @@ def assign_all(graph, solvable, equations, groups, group_of):  # type: ignore[no
 
 
 @numba.njit(cache=True)
+def assign_forced(graph, solvable, equations, counted, group_of):  # type: ignore[no-untyped-def]
+    """Solve each equation that has one unknown left for it, as long as there are such equations.
+
+    Entries that are `counted` are unknown. There is no choice in this: what it ends with is the same in
+    whatever order equations are taken.
+    """
+    left = np.zeros(len(graph.variable_of), np.int64)
+    waiting = np.empty(len(equations), np.int64)
+    listed = np.zeros(len(graph.variable_of), np.bool_)
+    end = 0
+    for e in equations:
+        listed[e] = graph.variable_of[e] == NONE
+        for k in range(graph.start[e], graph.start[e + 1]):
+            left[e] += counted[k] and graph.equation_of[graph.variables[k]] == NONE
+        if listed[e] and left[e] == 1:
+            waiting[end] = e
+            end += 1
+    place = 0
+    while place < end:
+        e = waiting[place]
+        place += 1
+        for k in range(graph.start[e], graph.start[e + 1]):
+            v = graph.variables[k]
+            if not (counted[k] and graph.equation_of[v] == NONE):
+                continue
+            if not (solvable[k] and group_of[v] != NONE and try_to_assign(graph, e, v)):
+                continue
+            for c in range(graph.column_start[v], graph.column_start[v + 1]):
+                other = graph.column_equations[c]
+                if not listed[other] or graph.variable_of[other] != NONE:
+                    continue
+                for j in range(graph.start[other], graph.start[other + 1]):
+                    if graph.variables[j] == v and counted[j]:
+                        left[other] -= 1
+                        if left[other] == 1:
+                            waiting[end] = other
+                            end += 1
+
+
+@numba.njit(cache=True)
 def evaluation_order(start, variables, variable_count, equations, assigned):  # type: ignore[no-untyped-def]
     """An order in which each assignment comes after those it uses; shorter if there is a cycle.
 

@@ -25,11 +25,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from .blt import Blocks
-from .index1_form import Index1Form, Slot, check_index1
+from .blt import Blocks, blocks_of_nodes
+from .cycles import evaluation_order
+from .hints import Hints, within_loops, without_hinted_solutions
+from .index1_form import Index1Form, Slot, check_index1, condensed
 from .matching import reached
+from .relaxing import RelaxedLoop, relaxed_loops
 from .structure import NONE, Integers, Structure
-from .tearing import Tearing, assignment_order, tear
+from .tearing import Tearing, tear
 
 __all__ = ["Index1Form", "Slot", "check_index1", "special_index1"]
 
@@ -46,6 +49,8 @@ class _Builder:
         self.fc: list[Integers] = []
         self.pairs: list[tuple[Integers, Integers]] = []
         self.residuals: list[Integers] = []
+        self.torn: list[Tearing] = []
+        self.loops: tuple[RelaxedLoop, ...] = ()
         self.in_x = np.zeros(structure.variable_count, bool)
 
     def add_slots(self, kind: Slot, value: Integers, derivative: Integers, residual: Integers) -> None:
@@ -53,6 +58,7 @@ class _Builder:
 
     def add_lower_level(self, tearing: Tearing) -> None:
         """Constraints, dummy states, and what is left of a level as x."""
+        self.torn.append(tearing)
         self.fc.append(tearing.residuals)
         self.residuals.append(tearing.residuals)
         self.pairs.append((tearing.equations, tearing.variables))
@@ -74,6 +80,9 @@ def special_index1(
     tearing: bool = True,
     keep: Integers | None = None,
     switched: Integers | None = None,
+    hints: Hints | None = None,
+    relaxed: Hints | None = None,
+    reduce: bool = False,
 ) -> Index1Form:
     """Arrange a structure that `pantelides` has reduced as special index-1 form.
 
@@ -89,23 +98,52 @@ def special_index1(
         Marks variables that should remain in x if possible (those with a start value).
     switched : array of int, optional
         Equations that may become constraints at an event: unknowns of their blocks are lambdas.
+    hints : Hints, optional
+        Residue equations and tear variables that the user has named.
+    relaxed : Hints, optional
+        Variables, and the equations in which these are relaxed.
+    reduce : bool
+        Whether relaxed loops may leave something over, to be solved last: see `relaxing`.
 
     Returns
     -------
     Index1Form
         x, rows and local assignments.
     """
-    structure = _solvable_within_blocks(structure, blocks, tearing)
+    given = structure
+    structure, hinted = _with_hints(_solvable_within_blocks(structure, blocks, tearing), blocks, hints)
     keep = np.zeros(structure.variable_count, bool) if keep is None else keep
     builder = _Builder(structure)
     below: Tearing | None = None
     for equations, variables in _lower_levels(structure, blocks):
-        below = _tear_level(structure, equations, variables, below, keep)
+        below = _tear_level(structure, equations, variables, below, keep, hinted)
         builder.add_lower_level(below)
-    _add_highest_level(
-        builder, blocks, below, keep, np.zeros(0, np.int64) if switched is None else switched
-    )
+    switched = np.zeros(0, np.int64) if switched is None else switched
+    if relaxed is not None and len(relaxed) and tearing:
+        implied = _implied(builder)
+        marked = np.zeros(structure.equation_count, bool)
+        marked[np.append(implied, switched)] = True
+        builder.loops = relaxed_loops(
+            given, blocks, relaxed, Hints() if hints is None else hints, marked, reduce
+        )
+    _add_highest_level(builder, blocks, below, keep, switched, hinted)
     return _finish(builder)
+
+
+def _with_hints(
+    structure: Structure, blocks: Blocks, hints: Hints | None
+) -> tuple[Structure, Integers | None]:
+    """The structure without solutions that hints rule out, and the entries in loops they are about."""
+    if hints is None or not len(hints):
+        return structure, None
+    hints, about = within_loops(hints, structure, blocks)
+    block_of_equation, block_of_variable = blocks_of_nodes(structure, blocks)
+    own = block_of_equation[structure.equation_of_entry()]
+    same = np.isin(own, about) & (own == block_of_variable[structure.variables])
+    structure = without_hinted_solutions(structure, hints)
+    tears = hints.tears(structure.variable_count)[structure.variables]
+    residues = hints.residues(structure.equation_count)[structure.equation_of_entry()]
+    return structure, same & ~tears & ~residues
 
 
 def _solvable_within_blocks(structure: Structure, blocks: Blocks, tearing: bool) -> Structure:
@@ -116,25 +154,6 @@ def _solvable_within_blocks(structure: Structure, blocks: Blocks, tearing: bool)
     block_of_equation, block_of_variable = blocks_of_nodes(structure, blocks)
     same = block_of_equation[structure.equation_of_entry()] == block_of_variable[structure.variables]
     return replace(structure, solvable=structure.solvable & same & tearing)
-
-
-def blocks_of_nodes(structure: Structure, blocks: Blocks) -> tuple[Integers, Integers]:
-    """The block of each equation and of each variable, on every level; NONE where there is none."""
-    return (
-        _handed_down(blocks.block_of_equation(structure.equation_count), structure.integral_of_equation()),
-        _handed_down(blocks.block_of_variable(structure.variable_count), structure.integral_of_variable()),
-    )
-
-
-def _handed_down(block_of: Integers, integral: Integers) -> Integers:
-    """Blocks of the highest nodes, given to what these are derivatives of."""
-    block_of = block_of.copy()
-    level = np.flatnonzero(block_of != NONE)
-    while len(level):
-        level = level[integral[level] != NONE]
-        block_of[integral[level]] = block_of[level]
-        level = integral[level]
-    return block_of
 
 
 def _lower_levels(structure: Structure, blocks: Blocks) -> list[tuple[Integers, Integers]]:
@@ -170,6 +189,7 @@ def _tear_level(
     variables: Integers,
     below: Tearing | None,
     keep: Integers,
+    hinted: Integers | None,
 ) -> Tearing:
     fixed_equations, fixed_variables = _differentiated(structure, below)
     free = np.setdiff1d(variables, fixed_variables)
@@ -179,6 +199,7 @@ def _tear_level(
         [free[~keep[free]], free[keep[free]]],
         fixed_equations,
         fixed_variables,
+        hinted,
     )
 
 
@@ -190,19 +211,27 @@ def _differentiated(structure: Structure, below: Tearing | None) -> tuple[Intege
 
 
 def _add_highest_level(
-    builder: _Builder, blocks: Blocks, below: Tearing | None, keep: Integers, switched: Integers
+    builder: _Builder,
+    blocks: Blocks,
+    below: Tearing | None,
+    keep: Integers,
+    switched: Integers,
+    hinted: Integers | None,
 ) -> None:
     structure = builder.structure
     none = np.zeros(0, np.int64)
     fixed_equations, fixed_variables = _differentiated(structure, below)
-    implied = structure.equation_derivative[np.concatenate([none, *builder.residuals])]
-    implied = implied[structure.equation_derivative[implied] == NONE]
+    implied = _implied(builder)
+    eliminated = np.concatenate([none, *(loop.variables for loop in builder.loops)])
+    outside = ~np.isin(fixed_variables, eliminated)
+    fixed_equations, fixed_variables = fixed_equations[outside], fixed_variables[outside]
     left = np.setdiff1d(np.setdiff1d(blocks.equations, implied), fixed_equations)
+    left = np.setdiff1d(left, np.concatenate([none, *(loop.equations for loop in builder.loops)]))
     # In the order of the blocks, so that what is needed comes first.
     order = np.full(structure.equation_count, NONE)
     order[blocks.equations] = np.arange(len(blocks.equations))
     left = left[np.argsort(order[left])]
-    free = np.setdiff1d(blocks.variables, fixed_variables)
+    free = np.setdiff1d(np.setdiff1d(blocks.variables, fixed_variables), eliminated)
     integral = builder.integral[free]
     kept = keep[free] | ((integral != NONE) & keep[integral])
     # A derivative whose integral is in x already is known as xdot: assigning it would need another row.
@@ -215,7 +244,8 @@ def _add_highest_level(
         free[is_derivative & ~kept & ~already],
         free[is_derivative & kept | already],
     ]
-    torn = tear(structure, left, groups, fixed_equations, fixed_variables)
+    torn = tear(structure, left, groups, fixed_equations, fixed_variables, hinted)
+    builder.torn.append(torn)
     free_derivatives = np.isin(torn.variables, free[is_derivative])
     is_row = free_derivatives & ~builder.is_derivative_equation[torn.equations]
     if len(switched):
@@ -240,6 +270,13 @@ def _add_highest_level(
     nothing = np.full(len(multipliers), NONE)
     builder.add_slots(Slot.LAMBDA, nothing, multipliers, nothing)
     builder.residuals.append(implied)
+
+
+def _implied(builder: _Builder) -> Integers:
+    """Equations of the highest level that are derivatives of constraints."""
+    structure = builder.structure
+    implied = structure.equation_derivative[np.concatenate([np.zeros(0, np.int64), *builder.residuals])]
+    return implied[structure.equation_derivative[implied] == NONE]
 
 
 def _names_a_state(structure: Structure, equations: Integers) -> Integers:
@@ -275,6 +312,8 @@ def _finish(builder: _Builder) -> Index1Form:
     variables = np.concatenate([none, *(pair[1] for pair in builder.pairs)])
     assigned = np.zeros(structure.variable_count, bool)
     assigned[variables] = True
+    for loop in builder.loops:
+        assigned[loop.variables] = True
     # Integrals below the lowest equations of their block: they only follow their derivatives.
     followers = (structure.variable_derivative != NONE) & ~builder.in_x & ~assigned
     builder.add_states(np.flatnonzero(followers))
@@ -286,7 +325,10 @@ def _finish(builder: _Builder) -> Index1Form:
     chain_slot = np.flatnonzero(tied)
     chain_variable = derivative[chain_slot]
     derivative = np.where(tied, NONE, derivative)
-    order = assignment_order(structure, equations, variables)
+    rows = condensed(structure, equations, variables, builder.loops)
+    order = evaluation_order(rows[0], rows[1], structure.variable_count, rows[2], rows[3])
+    assert len(order) == len(rows[2]), "the assignments depend on each other in a cycle"
+    order = order[order < len(equations)]
     form = Index1Form(
         structure,
         kind,
@@ -300,6 +342,8 @@ def _finish(builder: _Builder) -> Index1Form:
         equations[order],
         variables[order],
         builder.residuals[-1],
+        tuple(builder.torn),
+        builder.loops,
     )
     assert form.size == form.row_count, f"{form.row_count} rows for {form.size} slots: {form}"
     return form

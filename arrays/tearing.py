@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .cycles import assign_all, begin, evaluation_order
+from .cycles import assign_all, assign_forced, begin, evaluation_order
 from .structure import NONE, Integers, Structure
 
 
@@ -44,6 +44,7 @@ def tear(
     groups: list[Integers],
     fixed_equations: Integers | None = None,
     fixed_variables: Integers | None = None,
+    hinted: Integers | None = None,
 ) -> Tearing:
     """Tear equations for the variables of all groups.
 
@@ -58,6 +59,9 @@ def tear(
     fixed_equations, fixed_variables : array of int, optional
         `fixed_equations[k]` is already solved for `fixed_variables[k]`; these pairs must be acyclic, and
         are part of the result.
+    hinted : array of bool, optional
+        Flags of entries in loops whose tear variables and residuals are given (`hints`): there, equations
+        with one such unknown left are solved for it before anything is chosen.
 
     Returns
     -------
@@ -94,6 +98,9 @@ def tear(
         structure.equation_size[structure.equation_of_entry()]
         == structure.variable_size[structure.variables]
     )
+    if hinted is not None and hinted.any():
+        counted = hinted & (group_of[structure.variables] != NONE)
+        assign_forced(graph, structure.solvable & fits, equations, counted, group_of)
     assign_all(graph, structure.solvable & fits, equations, len(groups), group_of)
     all_equations = np.concatenate([fixed_equations, equations])
     solved = all_equations[graph.variable_of[all_equations] != NONE]

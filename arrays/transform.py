@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from .blt import Blocks, blt, check_blt
 from .diagnosis import Diagnosis, diagnose
+from .hints import (
+    HintedLoop,
+    Hints,
+    check_in_loops,
+    differentiated_hints,
+    hinted_loops,
+    simplify_with_hints,
+)
 from .index1 import Index1Form, check_index1, special_index1
 from .integer_equations import IntegerEquations
 from .pantelides import IndexReduction, is_solvable_by_differentiation, pantelides
-from .simplify import Simplified, simplify_structure
+from .simplify import Simplified
 from .stages import index1_with_few_stages
 from .structure import NONE, Integers, Structure, extend_mask
 
@@ -35,6 +44,7 @@ class SingularStructure(ValueError):
             texts += [f"    {name}" for name in names]
         super().__init__("\n".join(texts))
         self.diagnosis = diagnosis
+        self.simplified = simplified
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +63,10 @@ class Transformation:
         The special index-1 form.
     tearing : str
         What was done about assignments, and why.
+    loops : tuple of HintedLoop
+        Loops that were torn by hints.
+    hints : Hints
+        In the numbers of `structure`.
     """
 
     simplified: Simplified
@@ -60,6 +74,8 @@ class Transformation:
     blocks: Blocks
     form: Index1Form
     tearing: str = ""
+    loops: tuple[HintedLoop, ...] = ()
+    hints: Hints = field(default_factory=Hints)
 
     @property
     def structure(self) -> Structure:
@@ -131,6 +147,10 @@ def transform(
     keep: Integers | None = None,
     tearing: bool | str = True,
     switched: Integers | None = None,
+    hints: Hints | None = None,
+    relaxed: Hints | None = None,
+    reduce: bool = False,
+    more_hints: Callable[[Simplified, IndexReduction], Hints] | None = None,
     check: bool = False,
 ) -> Transformation:
     """Remove singularities, reduce the index, sort, tear, and arrange as special index-1 form.
@@ -149,6 +169,14 @@ def transform(
         Whether variables are assigned where they can be. "auto": without long chains of assignments.
     switched : array of bool, optional
         Marks equations that may become constraints at an event.
+    hints : Hints, optional
+        Residue equations and tear variables, by the numbers of `structure`.
+    relaxed : Hints, optional
+        Variables, and the equations in which these are relaxed.
+    reduce : bool
+        Whether relaxed loops may leave something over, to be solved last.
+    more_hints : callable, optional
+        More of them, in the numbers of the structure with all derivatives, which it is given.
     check : bool
         Validate blocks and form; slower.
 
@@ -161,6 +189,8 @@ def transform(
     ------
     SingularStructure
         If the equations cannot determine the variables.
+    NotInALoop
+        If `more_hints` name something else.
 
     Examples
     --------
@@ -184,7 +214,9 @@ def transform(
         integer_rows = np.zeros(0, np.int64)
     if not _is_balanced(structure):  # before anything is removed or set to zero
         raise SingularStructure(diagnose(structure))
-    simplified = simplify_structure(structure, integers, integer_rows)
+    simplified, (hints, relaxed) = simplify_with_hints(
+        structure, integers, integer_rows, (hints or Hints(), relaxed or Hints())
+    )
     smaller = simplified.structure
     if not _is_balanced(smaller) or not is_solvable_by_differentiation(smaller):
         # As the user wrote it, if that shows it; what only elimination has revealed, otherwise.
@@ -194,20 +226,36 @@ def transform(
         raise SingularStructure(written)
     reduction = pantelides(smaller)
     final = reduction.structure
-    blocks = blt(final, reduction.flow, final.highest_equations(), final.highest_variables())
+    outside = Hints() if more_hints is None else more_hints(simplified, reduction)
+    hints = differentiated_hints(hints, final).joined(outside)
+    relaxed = differentiated_hints(relaxed, final)
+    blocks = blt(final, reduction.flow, final.highest_equations(), final.highest_variables(), hints.pairs())
+    check_in_loops(outside, final, blocks)
     kept = None if keep is None else extend_mask(simplified.marks(keep), final.variable_count)
     constraints = None if switched is None else np.flatnonzero(switched[simplified.equations])
     if tearing == "auto":
-        form, tearing_note = index1_with_few_stages(final, blocks, kept, constraints)
+        form, tearing_note = index1_with_few_stages(
+            final, blocks, kept, constraints, hints, relaxed, reduce
+        )
     else:
         tearing_note = (
             "all that can be assigned is, as asked" if tearing else "nothing is assigned, as asked"
         )
-        form = special_index1(final, blocks, tearing=bool(tearing), keep=kept, switched=constraints)
+        form = special_index1(
+            final,
+            blocks,
+            tearing=bool(tearing),
+            keep=kept,
+            switched=constraints,
+            hints=hints,
+            relaxed=relaxed,
+            reduce=reduce,
+        )
     if check:
         check_blt(final, reduction.flow, blocks)
         check_index1(form)
-    return Transformation(simplified, reduction, blocks, form, tearing_note)
+    loops = hinted_loops(final, blocks, hints, form.levels[-1]) if tearing else ()
+    return Transformation(simplified, reduction, blocks, form, tearing_note, loops, hints)
 
 
 def _is_balanced(structure: Structure) -> bool:

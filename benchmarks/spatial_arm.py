@@ -94,12 +94,12 @@ class Link(Model):
 class Arm(Model):
     """A chain of joints and links that hangs on the world."""
 
-    def __init__(self, joints: int, **changes: Any):
+    def __init__(self, joints: int, joint: type[Revolute] = Revolute, **changes: Any):
         super().__init__(**changes)
         self.joints = joints
         self.world = World()
         for k in range(joints):
-            setattr(self, f"joint{k}", Revolute("zyxzyx"[k % 6] if k else "y"))
+            setattr(self, f"joint{k}", joint("zyxzyx"[k % 6] if k else "y"))
             setattr(self, f"link{k}", Link())
 
     def equations(self) -> Any:

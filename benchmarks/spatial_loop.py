@@ -48,16 +48,22 @@ class LoopJoint(Revolute):
 class FourBar(Model):
     """Crank, coupler, rocker; the ground is the fourth bar."""
 
-    def __init__(self, **changes: Any):
+    def __init__(
+        self,
+        drive: type[Revolute] = Revolute,
+        joint: type[Revolute] = LoopJoint,
+        ball: type[Ball] = Ball,
+        **changes: Any,
+    ):
         super().__init__(**changes)
         self.world = World()
         self.pivot = Pivot(place=[0.8, 0.8, 0.4])
-        self.drive = Revolute("y")
+        self.drive = drive("y")
         self.crank = Link(L=[0.0, 0.0, -0.2])
-        self.first, self.second = LoopJoint("z"), LoopJoint("y")
+        self.first, self.second = joint("z"), joint("y")
         self.coupler = Link(L=[0.8, 0.8, 0.0])
-        self.ball = Ball()
-        self.hinge = LoopJoint("x")
+        self.ball = ball()
+        self.hinge = joint("x")
         self.rocker = Link(L=[0.0, 0.0, -0.6])
 
     def equations(self) -> Any:

@@ -1,4 +1,4 @@
-"""The command `modia`: simulate a model of a file, report on its structure, run the demo.
+"""The command `modia`: simulate a model of a file, report on its structure, begin a new one.
 
 Exit codes: 0 all went well; 1 the model or its simulation has an error; 2 the command makes no sense.
 """
@@ -6,19 +6,20 @@ Exit codes: 0 all went well; 1 the model or its simulation has an error; 2 the c
 from __future__ import annotations
 
 import argparse
-import ast
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from . import __version__
+from .command_values import Asked, assignments, input_assignments, split_names, times_of_output, values_of
 from .errors import ModelError, ModelWarning, ModiaError, SimulationInterrupted
 from .model_reference import UsageError, make_model
+from .new_model import DEFAULT_FILE, write_new_model
 from .optional_packages import require
 from .results.result import Result
 from .results.text import value_text
@@ -34,7 +35,9 @@ examples:
   modia simulate pendulum.py:Pendulum --stop 10 --plot pendulum.png
   modia simulate 'modia_py.models.examples:Ladder(1000)' --stop 1 -p source.V=5 --show 'c[0].u,c[-1].u'
   modia simulate rod.py:Rod --stop 30 --init 'T=[300, 310, 320]' --save rod.nc --quiet
+  modia simulate plant.py:Plant --stop 5 --input u=table.csv --times 0:5:0.1 --show 'y,arm.*.tau'
   modia report pendulum.py:Pendulum
+  modia new pendulum.py
   modia demo
 """
 
@@ -86,13 +89,23 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument(
         "--init", action="append", default=[], metavar="NAME=VALUE", help="start value of a variable"
     )
+    simulate.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=TABLE",
+        help="an input: a CSV file with times and values, u=table.csv or u=table.csv,previous; or a number",
+    )
     simulate.add_argument("--points", type=int, default=501, metavar="N", help="points of output (501)")
+    simulate.add_argument(
+        "--times", metavar="TIMES", help="times of output instead: 0,0.5,2 or FIRST:LAST:STEP, 0:10:0.1"
+    )
     simulate.add_argument("--rtol", type=float, default=1e-6, help="relative tolerance (1e-6)")
     simulate.add_argument(
         "--show",
         default="",
         metavar="NAMES",
-        help="variables to print over time and to plot: s,der(s),c[0].u",
+        help="variables to print over time and to plot: s,der(s),c[0].u,arm.*.tau",
     )
     simulate.add_argument("--plot", metavar="FILE", help="draw a picture: out.png, out.pdf, out.svg")
     simulate.add_argument("--save", metavar="FILE", help="save the result: out.nc")
@@ -101,13 +114,21 @@ def _parser() -> argparse.ArgumentParser:
     report = command("report", _report, "tell what became of the equations of a model")
     report.add_argument("model", help=MODEL_HELP)
 
+    new = command("new", _new, "write a small model to start from")
+    new.add_argument("file", nargs="?", default=DEFAULT_FILE, help=f"the file to write ({DEFAULT_FILE})")
+
     command("demo", _demo, "run the demonstration; it writes demo.png")
     return parser
 
 
 def _simulate(options: argparse.Namespace) -> int:
-    params, init = _values(options.param), _values(options.init)
-    names = split_names(options.show)
+    asked = Asked(
+        assignments("-p", options.param),
+        assignments("--init", options.init),
+        input_assignments(options.input),
+        split_names(options.show),
+    )
+    times = options.points if options.times is None else times_of_output(options.times)
     _check(options)
     model = _model(options.model)
 
@@ -116,12 +137,15 @@ def _simulate(options: argparse.Namespace) -> int:
     result: Result | None
     code = OK
     try:
-        result = translate(model).simulate(
+        sim = translate(model)
+        asked.check(sim, options.start, options.stop)
+        result = sim.simulate(
             options.stop,
             start_time=options.start,
-            params=params,
-            init=init,
-            times=options.points,
+            params=values_of(asked.params),
+            init=values_of(asked.init),
+            inputs=values_of(asked.inputs),
+            times=times,
             rtol=options.rtol,
             progress=not options.quiet and sys.stderr.isatty(),
         )
@@ -134,7 +158,7 @@ def _simulate(options: argparse.Namespace) -> int:
         result, code = interrupt.result, INTERRUPTED
     if result is None:
         return code
-    _hand_over(result, names, options)
+    _hand_over(result, asked.shown, options)
     return code if code or result.success else FAILED
 
 
@@ -159,6 +183,11 @@ def _report(options: argparse.Namespace) -> int:
     from .translate import translate
 
     print(translate(model).report())
+    return OK
+
+
+def _new(options: argparse.Namespace) -> int:
+    print(write_new_model(options.file))
     return OK
 
 
@@ -205,46 +234,14 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError(f"--plot {options.plot}: the ending must be one of {', '.join(formats)}.")
 
 
-def _values(assignments: Iterable[str]) -> dict[str, Any]:
-    """`name=value` with numbers or lists of numbers."""
-    values: dict[str, Any] = {}
-    for assignment in assignments:
-        name, equals, text = assignment.partition("=")
-        try:
-            value = ast.literal_eval(text.strip())
-            np.asarray(value, dtype=np.float64)
-        except (SyntaxError, ValueError, TypeError):
-            equals = ""
-        if not equals or not name.strip():
-            raise UsageError(f"{assignment!r} is not NAME=VALUE with a number or a list, such as r.R=2.5.")
-        values[name.strip()] = value
-    return values
-
-
-def split_names(text: str) -> list[str]:
-    """Names between commas, but not between those inside brackets.
-
-    >>> split_names("s, c[0, 1].u,der(s)")
-    ['s', 'c[0, 1].u', 'der(s)']
-    """
-    names, depth = [""], 0
-    for letter in text:
-        depth += (letter in "[(") - (letter in "])")
-        if letter == "," and depth == 0:
-            names.append("")
-        else:
-            names[-1] += letter
-    return [name.strip() for name in names if name.strip()]
-
-
 def time_table(result: Result, names: Sequence[str]) -> str:
     """Variables at a few times, evenly chosen among the points of the result."""
     if not len(result.time):
         return "no points were computed"
     chosen = np.linspace(0, len(result.time) - 1, min(ROWS_SHOWN, len(result.time))).round().astype(int)
     columns = [["time", *(f"{time:g}" for time in result.time[chosen])]]
-    for name in names:
-        selection = result.select(name)
+    for name in (own for pattern in names for own in result.expand(pattern)):
+        selection = result.find(name)
         values = [selection.values] * len(chosen) if selection.constant else list(selection.values[chosen])
         heading = f"{name} in {selection.unit}" if selection.unit else name
         columns.append([heading, *(value_text(np.asarray(value)) for value in values)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ModelError, SimulationError, SimulationInterrupted
+from .errors import ModelError, SimulationError, SimulationInterrupted, names_checked
 from .inspection.linearize import Linearization, linear_model
 from .inspection.report import report_text
 from .inspection.structure_plot import structure_figure
@@ -26,10 +26,11 @@ from .solvers import Status, consistent_xdot
 from .start.events import with_rows_of_mode
 from .start.problem import StartPoint
 from .studies.derivative_methods import DerivativeMethods
+from .studies.steady_methods import SteadyStateMethods
 from .studies.study_methods import EnsembleMethods
 
 
-class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
+class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, TranslatedModel):
     """A model in its special index-1 form, ready to be simulated again and again.
 
     `translate` makes it. What is compiled is kept: other parameters, start values, tables, times and
@@ -54,11 +55,6 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
     """
 
     @property
-    def name(self) -> str:
-        """The name of the model: that of its class."""
-        return self.flat.name
-
-    @property
     def structure(self) -> Any:
         """The result of the structural passes, a `modia_py.arrays.Transformation`.
 
@@ -71,6 +67,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         """
         return self.translation.transformed
 
+    @names_checked
     def simulate(
         self,
         stop_time: float,
@@ -79,6 +76,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         params: Mapping[str, Any] | None = None,
         inputs: Mapping[str, Any] | None = None,
         init: Mapping[str, Any] | None = None,
+        guess: Mapping[str, Any] | None = None,
         times: int | Any = POINTS,
         rtol: float = 1e-6,
         atol: Any = None,
@@ -98,16 +96,17 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             Where the run starts, in seconds of the model.
         params : mapping of str to number or array, optional
             Values of parameters by dotted name, `{"r.R": 2.0}`, in place of the declared ones: one value,
-            or with the axes of the component arrays around the parameter. Nothing is compiled for other
-            values.
+            or with the axes of the component arrays around the parameter. Elements have names as in
+            results, `{"r[3].R": 5.0}`; they win over the whole. Nothing is compiled for other values.
         inputs : mapping of str to function, tuple, number or array, optional
             For each `Input` a function of time, `(function, breaks)` with the times at which it or a
             derivative of it jumps, a table `(times, values)` or `(times, values, interpolation)` with
             "linear", "previous", "cubic" or "akima", or a constant. Values of a table have the time as
             their first axis. Every input needs one.
         init : mapping of str to number or array, optional
-            Start values by dotted name, in place of the declared ones or in addition to them. A derivative
-            may be named, too: `{"der(s)": 1.0}`.
+            Start values, in place of declared ones or in addition: `{"der(s)": 1.0, "y[:2]": 0.0}`.
+        guess : mapping of str to number or array, optional
+            Where to look for start values, in place of declared ones; a declared `init` is dropped.
         times : int or array
             A number of equidistant times of output, both ends included, or the times themselves,
             increasing. Steps of the integrator do not depend on them.
@@ -116,11 +115,12 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         atol : float or mapping of str to float, optional
             Absolute tolerance: one number for all variables, or numbers by name. Where it is not given, it
             is `rtol` / 1000 times the nominal value of the variable (1 if none is declared).
-        method : {"bdf"}
+        method : {"bdf", "radau"}
             What integrates. "bdf": backward differentiation formulas of order 1 to 5, of variable order and
             quasi-constant step, in the variant of L. F. Shampine and M. W. Reichelt (NDF), whose formulas
-            of order 1 to 4 have smaller errors than the classical ones. `result.stats.method` says what has
-            run.
+            of order 1 to 4 have smaller errors than the classical ones. "radau": Radau IIA of order 5,
+            which has its full order at once after events, and fewer, longer steps; derivatives of such runs
+            are not there. `result.stats.method` says what has run.
         linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
             What solves the linear systems of the integrator. "auto" decides from size, pattern and
             symmetry; `result.stats.linear_solver` says what was taken, and why.
@@ -173,6 +173,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             progress,
             max_steps,
             start,
+            guess=guess,
         )
         check_process()
         with Interruptible(f"The simulation of {self.name}") as reached:
@@ -281,6 +282,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         """
         return structure_figure(self.translation, self.name, file)
 
+    @names_checked
     def linearize(
         self,
         time: float = 0.0,
@@ -290,6 +292,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
         start_time: float = 0.0,
         params: Mapping[str, Any] | None = None,
         init: Mapping[str, Any] | None = None,
+        guess: Mapping[str, Any] | None = None,
         rtol: float = 1e-6,
         atol: Any = None,
         method: str = "bdf",
@@ -312,8 +315,8 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             Names of the variables y.
         start_time : float
             Where the simulation starts.
-        params, init : mapping of str to number or array, optional
-            Values of parameters, and start values, by dotted name.
+        params, init, guess : mapping of str to number or array, optional
+            Values of parameters, start values, and where to look for them, by dotted name.
         rtol, atol, method, linear_solver, progress, max_steps, start
             As for `simulate`.
 
@@ -357,6 +360,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
                 progress,
                 max_steps,
                 start,
+                guess=guess,
             )
             return self._linearize(asked, outputs)
 
@@ -386,9 +390,10 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, TranslatedModel):
             point, arguments = self._whole_start(program, signals, arguments, asked, options)
             x, xdot = point.x, point.xdot
         named = {
-            entry.name: np.arange(entry.offset, entry.offset + entry.size) for entry in self.flat.inputs
+            entry.name: entry.offset + np.arange(entry.size).reshape(entry.shape)
+            for entry in self.flat.inputs
         }
-        chosen = {name: self._places(program, name) for name in outputs}
+        chosen = {name: self._shaped_places(program, name) for name in outputs}
         return linear_model(program, time, x, xdot, arguments, named, chosen)
 
     def __repr__(self) -> str:

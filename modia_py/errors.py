@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -38,6 +40,40 @@ class ModelError(ModiaError):
 
 class UnknownAttributeError(ModelError, AttributeError):
     """A component has no such attribute; an AttributeError too, so that `hasattr` keeps working."""
+
+
+class WrongArgumentError(ModelError, TypeError):
+    """A function has no such argument, or lacks one; a TypeError too, as for any function."""
+
+
+def names_checked(function: Any) -> Any:
+    """Make wrong arguments of a public function a sentence that proposes the near ones; a decorator."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # from inside of it
+            failure = error
+        raise WrongArgumentError(wrong_argument_text(function, kwargs, failure)) from None
+
+    return called
+
+
+def wrong_argument_text(function: Any, given: Iterable[str], failure: Exception) -> str:
+    """What to say of a call that Python has refused."""
+    known = [name for name in inspect.signature(_signed(function)).parameters if name != "self"]
+    text = str(failure).rstrip(".")
+    for name in given:
+        if name not in known:
+            return f"{text}. {did_you_mean(name, known)}"
+    return f"{text}. Its arguments: {', '.join(known)}."
+
+
+def _signed(function: Any) -> Any:
+    return function.__init__ if isinstance(function, type) else function  # type: ignore[misc]
 
 
 class StructureError(ModiaError):
@@ -146,6 +182,26 @@ class ModelWarning(UserWarning):
     ...     warnings.simplefilter("always", ModelWarning)
     ...     slope = der(Decay().k)
     >>> "is a parameter" in str(seen[0].message)
+    True
+    """
+
+
+class UnitWarning(ModelWarning):
+    """Units in an equation differ; `translate(..., check_units=False)` does not look.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from modia_py import Model, UnitWarning, Var, der, translate
+    >>> class Car(Model):
+    ...     x = Var(init=0.0, unit="m")
+    ...     v = Var(unit="km/h")
+    ...     def equations(self):
+    ...         return [der(self.x) == self.v, self.v == 100.0]
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always", UnitWarning)
+    ...     sim = translate(Car())
+    >>> "`der(x)` is in m/s, `v` in 0.277778 m/s" in str(seen[0].message)
     True
     """
 

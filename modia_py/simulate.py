@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .errors import names_checked
 from .language.model import Model
 from .results.result import Result
 from .simulation.request import POINTS
 from .translate import translate
 
 
+@names_checked
 def simulate(
     model: Model,
     stop_time: float,
     *,
     tearing: bool | str = "auto",
+    check_units: bool = True,
     start_time: float = 0.0,
     params: Mapping[str, Any] | None = None,
     inputs: Mapping[str, Any] | None = None,
     init: Mapping[str, Any] | None = None,
+    guess: Mapping[str, Any] | None = None,
     times: int | Any = POINTS,
     rtol: float = 1e-6,
     atol: Any = None,
@@ -42,11 +46,15 @@ def simulate(
         Where the run ends, in seconds of the model.
     tearing : bool or "auto"
         Which variables are assigned instead of solved for: see `translate`.
+    check_units : bool
+        Warn where units in an equation differ: see `translate`.
     start_time : float
         Where the run starts, in seconds of the model.
     params : mapping of str to number or array, optional
         Values of parameters by dotted name, `{"r.R": 2.0}`, in place of the declared ones: one value, or
-        with the axes of the component arrays around the parameter. Nothing is compiled for other values.
+        with the axes of the component arrays around the parameter. Elements have names as in results,
+        `{"r[3].R": 5.0, "r[:2].R": 1.0}`; they win over the whole. Nothing is compiled for
+        other values.
     inputs : mapping of str to function, tuple, number or array, optional
         For each `Input` a function of time, `(function, breaks)` with the times at which it or a
         derivative of it jumps, a table `(times, values)` or `(times, values, interpolation)` with
@@ -54,7 +62,10 @@ def simulate(
         first axis. Every input needs one.
     init : mapping of str to number or array, optional
         Start values by dotted name, in place of the declared ones or in addition to them. A derivative
-        may be named, too: `{"der(s)": 1.0}`.
+        may be named, too: `{"der(s)": 1.0}`, and elements: `{"y[:2]": 0.0}`.
+    guess : mapping of str to number or array, optional
+        Where to look for start values, by dotted name, in place of declared ones. An element that is given
+        a guess has no declared `init` any more.
     times : int or array
         A number of equidistant times of output, both ends included, or the times themselves, increasing.
         Steps of the integrator do not depend on them.
@@ -63,10 +74,12 @@ def simulate(
     atol : float or mapping of str to float, optional
         Absolute tolerance: one number for all variables, or numbers by name. Where it is not given, it is
         `rtol` / 1000 times the nominal value of the variable (1 if none is declared).
-    method : {"bdf"}
+    method : {"bdf", "radau"}
         What integrates. "bdf": backward differentiation formulas of order 1 to 5, of variable order and
         quasi-constant step, in the variant of L. F. Shampine and M. W. Reichelt (NDF), whose formulas of
-        order 1 to 4 have smaller errors than the classical ones. `result.stats.method` says what has run.
+        order 1 to 4 have smaller errors than the classical ones. "radau": Radau IIA of order 5, which has
+        its full order at once after events, and fewer, longer steps; derivatives of such runs are not
+        there. `result.stats.method` says what has run.
     linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
         What solves the linear systems of the integrator. "auto" decides from size, pattern and symmetry;
         `result.stats.linear_solver` says what was taken, and why.
@@ -113,12 +126,13 @@ def simulate(
     >>> result["x"].round(3)
     array([1.   , 0.607, 0.368, 0.223, 0.135])
     """
-    return translate(model, tearing=tearing).simulate(
+    return translate(model, tearing=tearing, check_units=check_units).simulate(
         stop_time,
         start_time=start_time,
         params=params,
         inputs=inputs,
         init=init,
+        guess=guess,
         times=times,
         rtol=rtol,
         atol=atol,

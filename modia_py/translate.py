@@ -9,29 +9,36 @@ from __future__ import annotations
 import time as clock
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from .arrays.hints import NotInALoop
+from .arrays.relaxing import CannotRelax
 from .arrays.stages import ALL_ASSIGNED, chains_may_stay
 from .arrays.structure import Integers
 from .arrays.transform import SingularStructure, Transformation, transform
 from .collector import collector_paused
 from .compiled_model import CompiledModel
-from .errors import ModelError, ModelWarning, StructureError
+from .errors import ModelError, ModelWarning, StructureError, UnitWarning, names_checked
+from .expressions.equation import HintKind
 from .interruptions import Interruptible, check_process
 from .language.elaborate import elaborate
 from .language.flat_model import FlatModel
 from .language.model import Model
+from .language.unit_check import unit_conflicts
+from .lowering.hint_nodes import TearPair, hinted_nodes, outside_hints
 from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
+from .lowering.singular_circuits import circuit_hint
 from .lowering.step_cost import step_cost
 from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
 from .program.fingerprint import fingerprint
 from .program.translation import Translation
 from .studies.sendable import Recipe, model_digest
+from .tear import checked_pairs, elements_of_name
 
 MOST_PIECES = 60
 """Pieces of program for assignments, one for each kind of equation in each stage, with tearing="auto"."""
@@ -47,8 +54,25 @@ _received: dict[str, CompiledModel] = {}
 _translations: OrderedDict[tuple, tuple[Translation, list[Any]]] = OrderedDict()
 
 
+@dataclass(frozen=True)
+class _Options:
+    """What a translation depends on besides the model."""
+
+    tearing: bool | str
+    pairs: tuple[TearPair, ...]
+    relaxing: bool | str
+    check: bool
+
+
+@names_checked
 def translate(
-    model: Model | FlatModel, *, tearing: bool | str = "auto", check: bool = False
+    model: Model | FlatModel,
+    *,
+    tearing: bool | str = "auto",
+    tear: Sequence[TearPair | str] = (),
+    relaxing: bool | str = True,
+    check: bool = False,
+    check_units: bool = True,
 ) -> CompiledModel:
     """Transform a model to its special index-1 form and make it ready for simulation.
 
@@ -61,8 +85,17 @@ def translate(
         "auto": whichever makes a step cheaper, by the number of its operations; without long chains of
         assignments that one unknown is sent through, and nothing where assignments of very many kinds
         would make a program that takes long to compile. `report()` says what was done, and why.
+    tear : sequence of pairs of str
+        Hints from outside: (tear variable, residue equation) of algebraic loops; None names none. An
+        equation is named "residue_x" if residue(x) stands in it, or by the variable that it determines. A
+        single name is both.
+    relaxing : bool or "reduce"
+        Whether loops in which variables are relaxed are solved by elimination; False: as if nothing were.
+        "reduce": what a loop leaves over without its relaxed variables is solved last, together.
     check : bool
         Validate the result of every pass; slower.
+    check_units : bool
+        Compare the units in each equation, where they are declared; warn (`UnitWarning`) if they differ.
 
     Returns
     -------
@@ -93,16 +126,31 @@ def translate(
     """
     if not isinstance(tearing, bool) and tearing != "auto":
         raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')
+    if not isinstance(relaxing, bool) and relaxing != "reduce":
+        raise ModelError(f'relaxing is True, False or "reduce", not {relaxing!r}.')
+    options = _Options(tearing, checked_pairs(tear), relaxing, check)
+    if options.pairs and tearing is False:
+        raise ModelError(
+            "tear names what to vary in loops; with tearing=False nothing is assigned in them."
+        )
     check_process()
     with Interruptible("The translation"), collector_paused():
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
-        translation = _known_translation(flat, tearing, check)
+        translation = _known_translation(flat, options)
     for text in translation.warnings:
-        warnings.warn(text, ModelWarning, stacklevel=2)
-    compiled = CompiledModel(flat, translation, lambda flat: _known_translation(flat, tearing, check))
+        warnings.warn(text, ModelWarning, stacklevel=3)
+    for text in unit_conflicts(flat) if check_units else ():
+        warnings.warn(text, UnitWarning, stacklevel=3)
+    compiled = CompiledModel(flat, translation, lambda flat: _known_translation(flat, options))
     if isinstance(model, Model):
         arguments, named = model._arguments
-        compiled.recipe = Recipe(_remade, type(model), arguments, named, {"tearing": tearing})
+        compiled.recipe = Recipe(
+            _remade,
+            type(model),
+            arguments,
+            named,
+            {"tearing": tearing, "tear": options.pairs, "relaxing": relaxing},
+        )
     return compiled
 
 
@@ -125,13 +173,13 @@ def _remade(
     return _received[digest]
 
 
-def _known_translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translation:
+def _known_translation(flat: FlatModel, options: _Options) -> Translation:
     key, alive = fingerprint(flat)
-    key = (key, tearing)
-    if key in _translations and not check:
+    key = (key, options.tearing, options.pairs, options.relaxing)
+    if key in _translations and not options.check:
         _translations.move_to_end(key)
         return _translations[key][0]
-    translation = _translation(flat, tearing, check)
+    translation = _translation(flat, options)
     _translations[key] = translation, alive
     if len(_translations) > MOST_TRANSLATIONS:
         _translations.popitem(last=False)
@@ -146,7 +194,7 @@ def _elaborated(model: Any) -> FlatModel:
     return elaborate(model)
 
 
-def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translation:
+def _translation(flat: FlatModel, options: _Options) -> Translation:
     seconds = {}
     began = clock.perf_counter()
     if not flat.variables:
@@ -154,19 +202,26 @@ def _translation(flat: FlatModel, tearing: bool | str, check: bool) -> Translati
     structure = model_structure(flat)
     seconds["structure"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    transformed = _transformed(flat, structure, tearing, check)
+    transformed = _transformed(flat, structure, options)
     switched = None
     if flat.discretes:
         switched = switched_constraints(structure, transformed, value_map(structure, transformed))
         if switched.any():
-            transformed = _transformed(flat, structure, tearing, check, switched)
+            transformed = _transformed(flat, structure, options, switched)
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    functions = with_plans(structure, index1_functions(structure, transformed))
-    if tearing == "auto":
+    functions = with_plans(
+        structure, index1_functions(structure, transformed), needed=bool(transformed.form.loops)
+    )
+    if functions.plans is None and transformed.form.loops:
+        raise StructureError(
+            f"{flat.name}: a loop with relaxed variables cannot be solved by elimination: "
+            f"{functions.why_not_planned}. With relaxing=False it is solved with all other equations."
+        )
+    if options.tearing == "auto" and not (transformed.loops or transformed.form.loops):
 
         def other(tearing: bool) -> Form:
-            form = _transformed(flat, structure, tearing, check, switched)
+            form = _transformed(flat, structure, replace(options, tearing=tearing), switched)
             return form, with_plans(structure, index1_functions(structure, form))
 
         transformed, functions = _by_cost(transformed, functions, other)
@@ -220,21 +275,32 @@ def _is_long(functions: Index1Functions) -> bool:
 
 
 def _transformed(
-    flat: FlatModel,
-    structure: ModelStructure,
-    tearing: bool | str,
-    check: bool,
-    switched: Integers | None = None,
+    flat: FlatModel, structure: ModelStructure, options: _Options, switched: Integers | None = None
 ) -> Transformation:
+    outside = outside_hints(structure, options.pairs, lambda name: elements_of_name(flat, name))
     try:
-        return transform(
+        transformed = transform(
             structure.structure,
             structure.integers,
             structure.integer_rows,
             keep=structure.has_start,
-            tearing=tearing,
+            tearing=options.tearing,
             switched=switched,
-            check=check,
+            hints=hinted_nodes(structure, HintKind.RESIDUE),
+            relaxed=hinted_nodes(structure, HintKind.RELAX) if options.relaxing else None,
+            reduce=options.relaxing == "reduce",
+            more_hints=outside if options.pairs else None,
+            check=options.check,
         )
     except SingularStructure as singular:
-        raise StructureError(f"{flat.name} cannot be solved. {singular}") from None
+        hint = circuit_hint(structure, singular)
+        raise StructureError(f"{flat.name} cannot be solved. {singular}{hint}") from None
+    except NotInALoop as unused:
+        raise StructureError(f"tear: {unused}") from None
+    except CannotRelax as reason:
+        raise StructureError(f"{flat.name}: {reason}") from None
+    if options.pairs:
+        for loop in transformed.loops:
+            if not loop.is_complete:
+                raise StructureError(f"tear: {loop.left_over(transformed.structure)}")
+    return transformed

@@ -105,10 +105,11 @@ _ADVICE = {
     Status.VIOLATED: "The end of the interval was reached, but equations of the model do not hold at the "
     "output.",
     Status.TERMINATED: "An event has ended the run, as the model wants it.",
-    Status.CHATTERING: "At one event discrete values change again and again, and never settle. Two "
-    "conditions may contradict each other, or switch each other on and off: use `pre` for values before "
-    "the event, or thresholds that are apart (a hysteresis). A relay that holds its own variable at the "
-    "threshold (a sliding mode) needs such a hysteresis, or a condition of its own for what holds there.",
+    Status.CHATTERING: "Chattering: at one event discrete values change again and again, and never "
+    "settle. Two conditions may contradict each other, or switch each other on and off: use `pre` for "
+    "values before the event, or thresholds that are apart (a hysteresis). A relay that holds its own "
+    "variable at the threshold (a sliding mode) needs such a hysteresis, or a condition of its own for "
+    "what holds there.",
     Status.NO_RESTART: "No values were found with which to go on after an event: the equations may have no "
     "solution with the new discrete values, or their matrix may be singular.",
     Status.ZENO: "Events come faster and faster, and accumulate here (Zeno behaviour, as of a ball that "

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import modia_py
-from modia_py import command_line
+from modia_py import command_line, command_values
 from modia_py.errors import ModelError, ModelWarning, ModiaError
 from modia_py.model_reference import Reference, UsageError, make_model, parse_reference
 from modia_py.results.result import Result
@@ -80,6 +80,8 @@ def fake(monkeypatch):
     module.translate = stand_in.translate
     monkeypatch.setitem(sys.modules, "modia_py.translate", module)
     monkeypatch.setattr(modia_py, "translate", module, raising=False)
+    # The stand-in has no names to compare with: `real` is for that.
+    monkeypatch.setattr(command_values.Asked, "check", lambda *_: None)
     return stand_in
 
 
@@ -109,6 +111,7 @@ def test_everything_reaches_the_simulation(fake, folder):
         "start_time": 1.0,
         "params": {"k": 3, "c.C": [1, 2e-3]},
         "init": {"x": -1.5},
+        "inputs": {},
         "times": 11,
         "rtol": 1e-4,
         "progress": False,  # not on a terminal here
@@ -242,6 +245,92 @@ def test_wrong_usage_is_refused_before_anything_runs(fake, folder, capsys, argum
     assert modia("simulate", *arguments, "--stop", "1") == 2
     assert message in capsys.readouterr().err
     assert fake.arguments is None
+
+
+PLANT = """
+from modia_py import Input, Model, Par, Var, der
+
+class Plant(Model):
+    k = Par(2.0, nonzero=True)
+    u = Input(unit="N")
+    w = Input(2)
+    x = Var(init=0.0, unit="m")
+    y = Var(2)
+
+    def equations(self):
+        return [der(self.x) == self.u - self.k * self.x, self.y == self.w * self.x]
+"""
+RUN = ("simulate", "plant_of_test.py", "--stop", "2", "--quiet")
+BOTH = ("--input", "u=1", "--input", "w=[1, 2]")
+
+
+@pytest.fixture
+def plant(folder):
+    (folder / "plant_of_test.py").write_text(PLANT)
+    yield folder
+    sys.modules.pop("plant_of_test", None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*BOTH, "-p", "K=1"), "modia: -p K=1: Plant has no parameter 'K'. Did you mean 'k'?"),
+        ((*BOTH, "-p", "k=0"), "modia: -p k=0: "),
+        ((*BOTH, "-p", "k=[1, 2]"), "modia: -p k=[1, 2]: The value of k has shape (2,), expected ()."),
+        ((*BOTH, "--init", "z=1"), "modia: --init z=1: Plant has no variable 'z'."),
+        ((*BOTH, "--init", "x=[1, 2]"), "modia: --init x=[1, 2]: The start value of x has shape (2,)"),
+        ((*BOTH, "--show", "x,der(z)"), "modia: --show der(z): The result of Plant has no 'der(z)'."),
+        ((*BOTH, "--show", "a.*"), "modia: --show a.*: Nothing in the result of Plant matches 'a.*'."),
+        (("--input", "v=1"), "modia: --input v=1: Plant has no input 'v'. Known names: u, w."),
+        (("--input", "u=1"), "Plant has the input w: give a table, --input w=table.csv, or a number"),
+        (("--input", "u=no.csv"), "--input u=no.csv: there is no file no.csv. Did you mean 'bad.csv'?"),
+        (("--input", "u=bad.csv"), "--input u=bad.csv: line 2 of bad.csv is not a time and values"),
+        (("--input", "u=bad.csv,sideways"), "an interpolation is one of linear, previous, cubic, akima."),
+        (("--input", "u"), "--input u: write NAME=TABLE.csv, NAME=TABLE.csv,previous or NAME=NUMBER."),
+        ((*BOTH, "--times", "1:2"), "--times 1:2: write times, 0,0.5,2, or FIRST:LAST:STEP, 0:10:0.1."),
+        ((*BOTH, "--times", "1:0:1"), "--times 1:0:1: write times"),
+    ],
+)
+def test_wrong_names_are_refused_before_the_run_with_what_was_typed(
+    plant, capsys, monkeypatch, arguments, message
+):
+    (plant / "bad.csv").write_text("0, 1\n1, one\n")
+
+    def run(*_, **__):
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr(modia_py.CompiledModel, "simulate", run)
+    assert modia(*RUN, *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_inputs_are_tables_and_output_times_are_chosen(plant, capsys):
+    (plant / "table.csv").write_text("time;w;u\n0;9;1.0\n1;9;3.0\n2;9;3.0\n")
+    (plant / "w.csv").write_text("0, 1, 2\n2, 5, 6\n")
+    arguments = ("--input", "u=table.csv,previous", "--input", "w=w.csv", "--times", "0:2:0.5")
+    assert modia(*RUN, *arguments, "--show", "u,w,x", "--rtol", "1e-8") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    rows = {float(line[0]): line for line in lines}  # the row after the jump
+    assert set(rows) == {0.0, 0.5, 1.0, 1.5, 2.0}
+    assert [rows[t][1] for t in (0.0, 0.5, 1.0, 2.0)] == ["1", "1", "3", "3"]
+    assert rows[0.5][2:4] == ["[2,", "3]"]
+    expected = 1.5 - (1.5 - (1 - np.exp(-2)) / 2) * np.exp(-2)
+    assert float(rows[2.0][-1]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_new_model_runs_and_is_not_written_over(folder, capsys):
+    assert modia("new", "spring_of_test") == 0
+    assert "modia simulate spring_of_test.py --stop 5 --plot oscillator.png" in capsys.readouterr().out
+    assert modia("simulate", "spring_of_test.py", "--stop", "5", "--plot", "out.png") == 0
+    assert Path("out.png").stat().st_size > 5000
+    assert "s                m     0.1" in capsys.readouterr().out
+    text = Path("spring_of_test.py").read_text()
+    assert modia("new", "spring_of_test.py") == 2
+    assert "spring_of_test.py is there already" in capsys.readouterr().err
+    assert modia("new", "none/model.py") == 2
+    assert "There is no folder none for none/model.py." in capsys.readouterr().err
+    assert Path("spring_of_test.py").read_text() == text
+    sys.modules.pop("spring_of_test", None)
 
 
 def test_arguments_that_the_parser_refuses(capsys):

@@ -18,11 +18,12 @@ import modia_py.models
 import modia_py.solvers
 from modia_py.inspection.linearize import Linearization
 from modia_py.language.components import Component
+from modia_py.results.animation import Animation
 from modia_py.results.result import ResultVariable, RunStatistics
 from modia_py.results.statistics import Certificate
 
 PACKAGES = (modia_py, modia_py.solvers, modia_py.arrays)
-RETURNED = (Certificate, Linearization, ResultVariable, RunStatistics)
+RETURNED = (Animation, Certificate, Linearization, ResultVariable, RunStatistics)
 """What public functions give and no package exports."""
 LIKE_NUMPY = "modia_py.expressions.array_interface"
 """Methods of expressions that are those of numpy's arrays, described there: `x.sum(axis=0)`, `x.T`."""

@@ -30,7 +30,7 @@ def test_the_report_of_a_large_model_fits_on_a_screen():
     text = translate(Ladder(1000)).report()
     assert "1000 states: c.u" in text
     assert "1000 algebraic unknowns: r.i" in text
-    assert len(text.splitlines()) < 20
+    assert len(text.split("\nwords:\n")[0].splitlines()) < 20
     assert max(map(len, text.splitlines())) < 160
 
 
@@ -138,3 +138,38 @@ def test_everything_assigned_is_evaluated_only():
     result = simulate(Driven(), 1.0, inputs={"u": lambda t: np.sin(2 * t)})
     np.testing.assert_allclose(result["f"], -28 * np.sin(2 * result.time), atol=1e-12)
     assert elaborate(Driven()).unknowns == 3
+
+
+class Grid(Model):
+    """Matrices: their elements have two indices in every text."""
+
+    N = Var((2, 3), init=1.0)
+    z = Var((2, 3))
+    u = Input((2, 2))
+
+    def equations(self):
+        return [der(self.N) == -self.z * self.u.sum(), self.z == self.N**3]
+
+
+def test_elements_of_matrices_have_the_indices_of_equations():
+    sim = translate(Grid())
+    linear = sim.linearize(inputs={"u": np.ones((2, 2))}, outputs=["z"])
+    assert linear.states == tuple(f"N[{i}, {j}]" for i in range(2) for j in range(3))
+    assert linear.inputs == ("u[0, 0]", "u[0, 1]", "u[1, 0]", "u[1, 1]")
+    assert linear.outputs[4] == "z[1, 1]"
+    result = sim.simulate(1.0, inputs={"u": np.ones((2, 2))})
+    assert result.variables["N"].role == "state"
+    assert "element [" in result.stats.certificate.equation
+
+
+def test_a_report_explains_its_words():
+    text = translate(Pendulum()).report()
+    said, words = text.split("\nwords:\n")
+    for word in ("index", "state", "integral", "multiplier", "assigned", "tearing", "block"):
+        assert word in said
+        assert any(line.startswith(f"  {word} ") for line in words.splitlines())
+    assert "  alias" not in words  # there is none
+    equations = translate(Pendulum()).equations()
+    assert "  chain: a slope in x is the variable" in equations
+    assert "  fd: with derivatives of x" in equations
+    assert "  fc: without, constraints and algebraic equations" in equations

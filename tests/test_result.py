@@ -242,3 +242,53 @@ def test_html_has_the_same_content_escaped():
     assert rows[5] == ["big.u", "1000", "V", "1", "2.8458e-10 ... 0.13534"]
     curves = [len(list(row.iter("polyline"))) for row in tree.iter("tr")][1:]
     assert curves == [1, 3, 2, 2, 2, 2, 1]  # long vectors: the least and the largest
+
+
+def test_names_with_stars():
+    result = sample_result()
+    assert result.expand("s") == ("s",)
+    assert result.expand("*.u") == ("big.u",)
+    assert result.expand("**.x") == ("d.a.x", "l[0].x")
+    assert result.expand("der(?)") == ("der(s)", "der(r)")  # those that there are
+    assert result.expand("c.*.v[2]") == ("c.p.v[2]",)
+    assert result.expand("b[1:].?[:, 0]") == ("b[1:].r[:, 0]",)
+    np.testing.assert_array_equal(result[result.expand("b[1].?")[0]], VALUES["b.r", 0][:, 1])
+    assert result.expand("c.C*") == ("c.C",)  # a parameter, where no variable matches
+    with pytest.raises(UnknownNameError, match=r"Nothing in the result of Sample matches 'x\.\*'"):
+        result.expand("x.*")
+
+
+def test_a_selection_is_a_result_of_some_variables():
+    result = sample_result()
+    chosen = result.select("s", "**.x", "c.*")
+    assert chosen.names == ("s", "d.a.x", "l[0].x")
+    assert set(chosen.parameters) == {"c.C"}
+    assert set(result.select("c.**").names) == {"c.p.v"}
+    np.testing.assert_array_equal(chosen["der(s)"], VALUES["s", 1])
+    assert (chosen.model, chosen.status, chosen.stats) == (result.model, result.status, result.stats)
+    assert "r" not in chosen
+    with pytest.raises(
+        UnknownNameError, match=r"is 'S': `select` takes whole ones and patterns. Did you mean 's'"
+    ):
+        result.select("S")
+    with pytest.raises(UnknownNameError, match=r"is 'q.\*'"):
+        result.select("s", "q.*")
+
+
+def test_states_are_first_and_aliases_last():
+    roles = {"a.x": "alias", "b.x": "", "y": "", "c.x": "state"}
+    values = np.zeros(3)
+    variables = {name: ResultVariable(name, (), role=role) for name, role in roles.items()}
+    result = Result("M", np.arange(3.0), variables, lambda _, order: None if order else values)
+    assert result.names_in_order == ("c.x", "y", "b.x", "a.x")
+    lines = [line.split() for line in repr(result).splitlines()[4:]]
+    assert [(line[0], line[-1]) for line in lines] == [
+        ("c.x", "state"),
+        ("y", "0"),
+        ("b.x", "0"),
+        ("a.x", "alias"),
+    ]
+    many = {f"n{k}.x": ResultVariable(f"n{k}.x", (), role="alias") for k in range(25)}
+    result = Result("M", np.arange(3.0), {**many, **variables}, lambda _, order: None if order else values)
+    assert repr(result).splitlines()[4].split()[0] == "c.x"
+    assert repr(result).splitlines()[-1] == "  ... and 9 more variables (9 aliases)"

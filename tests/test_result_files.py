@@ -177,3 +177,20 @@ def test_a_missing_package_is_named(package, act, monkeypatch, tmp_path):
         act(sample_result(), tmp_path / "a.nc")
     assert isinstance(caught.value, ImportError)
     assert not list(tmp_path.iterdir())
+
+
+def test_some_variables_by_patterns():
+    result = sample_result()
+    data = result.to_xarray("?", "c.*")
+    assert {*data.data_vars} == {"s", "der(s)", "der2(s)", "r", "der(r)", "m", "n", "c.C"}
+    assert [*result.to_pandas("**.x").columns][:2] == ["d[0].a[0].x", "d[0].a[1].x"]
+
+
+def test_roles_are_kept(tmp_path):
+    values = np.zeros(3)
+    variables = {"a": ResultVariable("a", (), role="alias"), "b": ResultVariable("b", (), role="state")}
+    result = Result("M", np.arange(3.0), variables, lambda _, order: None if order else values)
+    result.save(tmp_path / "roles.nc")
+    again = Result.load(tmp_path / "roles.nc")
+    assert again.names_in_order == ("b", "a")
+    assert repr(again) == repr(result)

@@ -222,6 +222,12 @@ class ArrayInterface(LogicalOperators):
     def __array_function__(self, func: Any, types: Any, args: tuple, kwargs: dict) -> Any:
         return self._apply_numpy(func, args, kwargs)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._refuse(
+            "the target of an assignment",
+            "An equation is written with ==, in the list that `equations` returns: x[0] == 3.",
+        )
+
     # Conversions that would lose the expression
 
     def __bool__(self) -> bool:

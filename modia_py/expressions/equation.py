@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -14,15 +16,41 @@ from .indexing import Shape
 from .primitives import named
 
 
-class Equation(LogicalOperators):
-    """`lhs == rhs`, and the line where it was written; in a condition, the relation that they are equal."""
+class HintKind(Enum):
+    """What a hint says of its equation and variable: see `hint_terms`."""
 
-    __slots__ = ("_leaves", "_residual", "lhs", "rhs", "shape", "source")
+    RESIDUE = "residue"
+    RELAX = "relax"
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A hint of an equation, and the elements it is for: a `templates.Piece`, None for no variable."""
+
+    kind: HintKind
+    piece: Any
+
+
+class Equation(LogicalOperators):
+    """`lhs == rhs`, and the line where it was written; in a condition, the relation that they are equal.
+
+    `hints` were taken out of it, and `written` are its sides with them.
+    """
+
+    __slots__ = ("_leaves", "_residual", "hints", "lhs", "rhs", "shape", "source", "written")
     __hash__ = object.__hash__
     _leaves: tuple[Leaf, ...] | None
     _residual: Expr | None
 
-    def __init__(self, lhs: Any, rhs: Any, source: Source | None = None):
+    def __init__(
+        self,
+        lhs: Any,
+        rhs: Any,
+        source: Source | None = None,
+        hints: tuple[Hint, ...] = (),
+        written: tuple[Expr, Expr] | None = None,
+    ):
+        self.hints, self.written = hints, written
         self.source = source if source is not None else user_source()
         self.lhs = as_expr(lhs)
         self.rhs = as_expr(rhs)
@@ -78,7 +106,7 @@ class Equation(LogicalOperators):
             f"The equation `{self}` ({self.source}) is used as a truth value. An equation belongs into "
             f"the list that `equations` returns; write chains such as a == b == c as two equations, "
             f"`if` on structure with plain Python numbers, `where` for a choice by value, and "
-            f"np.stack([...]) where an np.array([...]) of expressions is equated."
+            f"np.stack([...]) where an np.array([...]) or a list of expressions is equated."
         )
 
     def __str__(self) -> str:

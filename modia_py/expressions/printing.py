@@ -24,6 +24,7 @@ Naming = Callable[[Leaf], Segments]
 Part = str | tuple[Node, int]
 
 LONGEST_TEXT = 2000
+LONGEST_IN_LISTS = 160
 
 # How tightly an operator binds. An operand on the right of its operator needs one more.
 RELATION, SUM, PRODUCT, SIGN, POWER, ATOM = range(2, 14, 2)
@@ -65,7 +66,9 @@ def expression_text(expr: Node, naming: Naming = symbol_segments, longest: int =
 
 
 def equation_text(equation: Equation, naming: Naming = symbol_segments, longest: int = LONGEST_TEXT) -> str:
-    return _emit([(equation.lhs, SUM), " == ", (equation.rhs, SUM)], naming, longest)
+    label = f"{equation.source.label}: " if equation.source.label else ""
+    lhs, rhs = equation.written or (equation.lhs, equation.rhs)
+    return label + _emit([(lhs, SUM), " == ", (rhs, SUM)], naming, longest)
 
 
 def der_text(name: str, order: int) -> str:
@@ -73,6 +76,15 @@ def der_text(name: str, order: int) -> str:
     if order <= 0:
         return name if order == 0 else f"pre({name})"
     return f"der({name})" if order == 1 else f"der{order}({name})"
+
+
+def index_text(position: int, shape: tuple[int, ...]) -> str:
+    """An element of an array as it is indexed in equations.
+
+    >>> index_text(20, (3, 7)), index_text(2, (3,))
+    ('2, 6', '2')
+    """
+    return ", ".join(str(int(k)) for k in np.unravel_index(position, shape))
 
 
 def _emit(parts: list[Part], naming: Naming, longest: int) -> str:

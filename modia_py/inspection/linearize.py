@@ -9,7 +9,8 @@ Which states are independent is decided by elimination with pivots on the constr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import jax
@@ -18,6 +19,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from ..errors import ModelError, SimulationError
+from ..expressions.printing import index_text
 from ..program.program import Arguments, Program
 from ..program.row_names import x_name
 
@@ -85,7 +87,7 @@ def linear_model(
 ) -> Linearization:
     """Derivatives at a consistent point.
 
-    `inputs` are elements of the inputs by name, `outputs` places and signs in w by name.
+    `inputs` are elements of the inputs by name, `outputs` places and signs in w, in their shapes.
     """
     n, differential = program.functions.size, program.functions.differential_rows
     if n > MOST_UNKNOWNS:
@@ -124,9 +126,9 @@ def linear_model(
     s_of_z[dependent] = -np.linalg.solve(matrix, by_z[:, independent])
     u_of_z = np.zeros((2 * n, by_u.shape[1]))
     u_of_z[dependent] = -np.linalg.solve(matrix, by_u)
-    columns = np.concatenate([np.zeros(0, int), *inputs.values()])
-    places = np.concatenate([np.zeros(0, int), *(place for place, _ in outputs.values())])
-    signs = np.concatenate([np.zeros(0), *(sign for _, sign in outputs.values())])[:, None]
+    columns = np.concatenate([np.zeros(0, int), *(part.ravel() for part in inputs.values())])
+    places = np.concatenate([np.zeros(0, int), *(place.ravel() for place, _ in outputs.values())])
+    signs = np.concatenate([np.zeros(0), *(sign.ravel() for _, sign in outputs.values())])[:, None]
     rates = n + independent
     of_u = signs * (w_z @ u_of_z + w_u)[places]
     higher = np.setdiff1d(np.arange(by_u.shape[1]), np.arange(functions.input_size))
@@ -137,8 +139,8 @@ def linear_model(
         signs * (w_z @ s_of_z)[places],
         of_u[:, columns],
         tuple(x_name(program, int(k)) for k in independent),
-        tuple(_names(inputs, {name: len(part) for name, part in inputs.items()})),
-        tuple(_names(outputs, {name: len(part[0]) for name, part in outputs.items()})),
+        tuple(_names({name: part.shape for name, part in inputs.items()})),
+        tuple(_names({name: part[0].shape for name, part in outputs.items()})),
         float(t),
     )
 
@@ -166,5 +168,9 @@ def _independent_states(program: Program, constraints: np.ndarray) -> np.ndarray
     return np.sort(candidates[order[rank:]])
 
 
-def _names(parts: dict, sizes: dict[str, int]) -> list[str]:
-    return [name if sizes[name] == 1 else f"{name}[{k}]" for name in parts for k in range(sizes[name])]
+def _names(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+    return [
+        f"{name}[{index_text(k, shape)}]" if shape else name
+        for name, shape in shapes.items()
+        for k in range(math.prod(shape))
+    ]

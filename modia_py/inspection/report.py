@@ -2,17 +2,43 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from ..arrays.index1 import Slot
 from ..arrays.structure import NONE
+from ..expressions.printing import LONGEST_IN_LISTS
 from ..lowering.differentiated_jumps import times_differentiated
+from ..lowering.solved_loops import solved_loops
 from ..program.node_names import NodeNames
 from ..program.translation import Translation
 from .transformed_equations import derived_text
 
 LISTED = 12
 WIDTH = 100
+WORDS = {
+    "alias": "another name for a variable, as connections make them: computed once, shown under each name",
+    "zero": "a variable that the equations make zero, as a current that has nowhere to go",
+    "redundant": "an equation that follows from others and is left out",
+    "index": "1 + how often equations have to be differentiated until they determine all derivatives",
+    "block": "equations that need each other, and are solved together; blocks follow one after the other",
+    "special index-1 form": "0 = F(t, x, der(x)), of which the integrator finds x; rows are equations",
+    "state": "differentiated; a start value can be chosen, as far as no constraint determines it",
+    "algebraic unknown": "found anew at each step from the others, without memory",
+    "integral": "x holds the integral of an unknown, such as a constraint force, and der(x) the unknown",
+    "multiplier": "keeps a constraint and its derivatives at the same time; its size tells the error",
+    "assigned": "follows from x and der(x) by a formula, and is no unknown of the integrator",
+    "stage": "formulas that do not need each other, evaluated together",
+    "tearing": "the choice of what is assigned and what remains an unknown in x",
+    "plan": "the equations as a list of operations, which native code runs; nothing is compiled for it",
+    "linear solver": "what solves for the corrections of x within a step",
+}
+"""The words of a report, in the order in which they appear."""
+PLAIN = ("index", "special index-1 form", "assigned", "tearing", "plan", "linear solver")
+"""Those that stand without a number; of the others there are none if no number does."""
+MOST_COUNTED = 3000
+"""Equations of a loop whose operations are counted for a report."""
 
 
 def report_text(name: str, translation: Translation) -> str:
@@ -23,9 +49,11 @@ def report_text(name: str, translation: Translation) -> str:
         _singularities(translation, names),
         _index(translation),
         _blocks(translation, names),
+        _loops(translation, names),
         _form(translation, names),
         _numerics(translation),
     ]
+    sections.append(_words([line for section in sections for line in section]))
     return "\n".join(line for section in sections for line in section)
 
 
@@ -85,7 +113,7 @@ def _index(translation: Translation) -> list[str]:
         flat = model.flat.equations[number]
         parts = f", {count} parts" if count > 1 else ""
         lines.append(
-            f"  {'once' if often == -1 else f'{-often} times'}: {derived_text(flat, 0)}"
+            f"  {'once' if often == -1 else f'{-often} times'}: {derived_text(flat, 0, LONGEST_IN_LISTS)}"
             f"  ({flat.equation.source}{parts})"
         )
     if kinds.shape[1] > LISTED:
@@ -113,9 +141,48 @@ def _blocks(translation: Translation, names: NodeNames) -> list[str]:
     return lines
 
 
+def _loops(translation: Translation, names: NodeNames) -> list[str]:
+    """Loops that were torn by hints: what is varied, and what is left as residual."""
+    lines = []
+    transformed = translation.transformed
+    structure = transformed.structure
+    for loop in transformed.loops:
+        size = int(structure.variable_size[loop.tears].sum())
+        torn = _count(size, "tear variable")
+        lines.append(
+            f"loop of {loop.size}, by hints: {torn}{_operations(translation, loop.block, loop.size)}"
+        )
+        lines.append(_list("varied", names.variables(loop.tears)))
+        lines += [f"  residual: {structure.equation_name(e)}" for e in loop.residues[:LISTED].tolist()]
+        if len(loop.residues) > LISTED:
+            lines.append(f"  ... and {len(loop.residues) - LISTED} more")
+        if len(loop.more_tears):
+            lines.append(_list("varied without a hint", names.variables(loop.more_tears)))
+    for relaxed in transformed.form.loops:
+        size = int(structure.equation_size[relaxed.equations].sum())
+        together = [int(structure.variable_size[variables].sum()) for _, variables in relaxed.steps]
+        lines.append(
+            f"relaxed loop of {size}, eliminated in {_count(len(together), 'step')}, at most "
+            f"{max(together)} unknowns together{_operations(translation, relaxed.block, size)}"
+        )
+        lines.append(_list("in this sequence", names.variables(relaxed.variables)))
+    return lines
+
+
+def _operations(translation: Translation, block: int, size: int) -> str:
+    """What solving a loop amounts to, if it is linear."""
+    if size > MOST_COUNTED:
+        return ""
+    model, transformed = translation.structure, translation.transformed
+    (solved,) = solved_loops(model, transformed, translation.functions.value_map, [block])
+    return "; not linear" if solved.count is None else f"; solved alone it takes {solved.count}"
+
+
 def _form(translation: Translation, names: NodeNames) -> list[str]:
     form = translation.transformed.form
-    local = int(form.structure.equation_size[form.local_equations].sum())
+    loops = (loop.equations for loop in form.loops)
+    assigned = np.concatenate([form.local_equations, *loops])
+    local = int(form.structure.equation_size[assigned].sum())
     lines = [
         f"special index-1 form: {form.size} unknowns in x, {form.row_count} rows; {local} assigned locally "
         f"in {_count(len(translation.functions.value_map.stages), 'stage')}"
@@ -157,6 +224,14 @@ def _evaluation(translation: Translation) -> str:
     if functions.plans is None:
         return f"equations: compiled by XLA, {functions.why_not_planned}"
     return f"equations: {functions.plans}"
+
+
+def _words(lines: list[str]) -> list[str]:
+    """What the words that have been used mean, in a line each."""
+    said = "\n".join(lines)
+    used = [word for word in WORDS if re.search(rf"{'' if word in PLAIN else r'[0-9] '}{word}", said)]
+    width = max(map(len, used))
+    return ["", "words:", *(f"  {word:{width}}  {WORDS[word]}" for word in used)]
 
 
 def _count(number: int, word: str) -> str:

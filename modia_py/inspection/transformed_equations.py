@@ -10,7 +10,7 @@ from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.calculus import differentiate
 from ..expressions.expression import Expr
-from ..expressions.printing import equation_text, expression_text
+from ..expressions.printing import LONGEST_TEXT, equation_text, expression_text
 from ..language.flat_model import FlatEquation
 from ..lowering.model_structure import ModelStructure
 from ..lowering.node_equations import NodeEquations
@@ -41,9 +41,12 @@ class _Writer:
             lines.append("")
         lines += ["solved together, 0 = [chain; fd; fc]:"]
         if len(form.chain_slot):
-            lines.append("  chain")
+            lines.append("  chain: a slope in x is the variable that is declared or differentiated for it")
             lines += self.chain()
-        for title, nodes in (("fd", form.fd), ("fc", form.fc)):
+        for title, nodes in (
+            ("fd: with derivatives of x", form.fd),
+            ("fc: without, constraints and algebraic equations", form.fc),
+        ):
             if len(nodes):
                 lines.append(f"  {title}")
                 lines += [f"    {text}" for text in self.lines(nodes)]
@@ -109,12 +112,14 @@ class _Writer:
         return texts
 
 
-def derived_text(flat: FlatEquation, order: int) -> str:
+def derived_text(flat: FlatEquation, order: int, longest: int = LONGEST_TEXT) -> str:
     """An equation, differentiated some times, as text."""
     if order == 0:
-        return equation_text(flat.equation, flat.naming)
+        return equation_text(flat.equation, flat.naming, longest)
     sides: list[Expr] = [flat.equation.lhs, flat.equation.rhs]
     for _ in range(order):
         sides = [differentiate(side) for side in sides]
-    left, right = (expression_text(side, flat.naming) for side in sides)
-    return f"{left} == {right}"
+    left, right = (expression_text(side, flat.naming, longest) for side in sides)
+    label = flat.equation.source.label
+    begin = "d/dt " * order + f"{label}: " if label else ""
+    return f"{begin}{left} == {right}"

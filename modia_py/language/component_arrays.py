@@ -93,6 +93,13 @@ class ComponentArray:
             f"arrays: {type(self._component).__name__}.array(n, {name}=[...])."
         )
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise ModelError(
+            f"{self}[{key}] cannot be assigned ({user_source()}). An equation is written with ==; values "
+            f"for single copies are given by name, such as '{self}[{key}].R', when the model is made or "
+            f"simulated."
+        )
+
     def __str__(self) -> str:
         shown = len(self._lead)
         text: list[str] = []

@@ -6,8 +6,6 @@ component knows its parent and its name there, so that each symbol has a dotted 
 
 from __future__ import annotations
 
-import inspect
-import keyword
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +14,7 @@ from ..expressions.array_interface import ArrayInterface
 from ..expressions.expression import Leaf
 from ..expressions.symbol_kinds import SymbolKind
 from ..source import user_source
+from .class_checks import check_methods, check_name, check_nothing_lost, initialize
 from .component_arrays import ComponentArray
 from .declarations import Declaration
 from .symbols import Symbol
@@ -28,6 +27,11 @@ def is_declared(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return len(value) > 0 and all(is_declared(member) for member in value)
     return isinstance(value, (Declaration, ComponentArray)) or isinstance(type(value), ComponentMeta)
+
+
+def is_component(value: Any) -> bool:
+    """Whether a value is a component or an array of them, or the class of one."""
+    return isinstance(value, (Component, ComponentArray, ComponentMeta))
 
 
 class _ClassBody(dict):
@@ -53,11 +57,17 @@ class ComponentMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict, **options: Any) -> None:
         super().__init__(name, bases, body, **options)
+        check_methods(cls, body)
         cls._declared: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
             for attribute, value in vars(base).items():
                 if is_declared(value):
-                    _check_name(attribute, cls)
+                    check_name(attribute, cls)
+                    before = cls._declared.get(attribute)
+                    if base is cls and is_component(before) and is_component(value):
+                        from .replacement import check_replacement  # it looks into components
+
+                        check_replacement(f"{name}.{attribute}", before, value, user_source())
                     cls._declared[attribute] = value
                 elif attribute in cls._declared:
                     raise ModelError(
@@ -73,11 +83,12 @@ class ComponentMeta(type):
         component: Any = object.__new__(cls)  # type: ignore[arg-type]
         component._parent, component._name, component._count = None, "", count
         component._arguments, component._changes = (args, kwargs), None
+        component._outer = None
         for name, value in cls._declared.items():
             component._attach(name, fresh_copy(value))
-        component.__init__(*args, **kwargs)
+        initialize(component, args, kwargs)
         if component._changes is None:
-            _check_nothing_lost(cls, kwargs)
+            check_nothing_lost(cls, kwargs)
         elif component._changes:
             from .changes import apply_changes  # it walks components: it comes after them
 
@@ -89,7 +100,16 @@ class Component(metaclass=ComponentMeta):
     """What models and connectors have in common. Attributes are declarations or plain values."""
 
     # Kept out of __dict__, where only what the user wrote may stand.
-    __slots__ = ("__dict__", "__weakref__", "_arguments", "_changes", "_count", "_name", "_parent")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_arguments",
+        "_changes",
+        "_count",
+        "_name",
+        "_outer",
+        "_parent",
+    )
 
     def __init__(self, *values: Any, **changes: Any):
         if values:
@@ -150,7 +170,8 @@ class Component(metaclass=ComponentMeta):
             raise ModelError(
                 f"{type(self).__name__}.{name} is already a {_kind(existing)} ({user_source()}): two "
                 f"attributes cannot have one name. Change values with "
-                f"{type(self).__name__}({name}=...) or when simulating."
+                f"{type(self).__name__}({name}=...) or when simulating; an equation is written "
+                f"self.{name} == ..., in the list that `equations` returns."
             )
         if isinstance(value, dict) and any(map(is_declared, value.values())):
             raise ModelError(
@@ -158,7 +179,7 @@ class Component(metaclass=ComponentMeta):
                 f"an attribute for each."
             )
         if is_declared(value):
-            _check_name(name, type(self))
+            check_name(name, type(self))
             self._attach(name, value)
         else:
             self.__dict__[name] = value
@@ -216,6 +237,26 @@ class Component(metaclass=ComponentMeta):
         component._parent, component._name = self, name
         return value
 
+    def _replace(self, name: str, value: Any) -> None:
+        """Put another component in the place of the one of that name, here or in a list."""
+        base, *numbers = name.split("[")
+        if not numbers:
+            self.__dict__[name]._parent = None
+            self._attach(name, value)
+            return
+        self.__dict__[base] = self._with_member(self.__dict__[base], name, base, value)
+
+    def _with_member(self, members: Any, name: str, path: str, value: Any) -> Any:
+        found = []
+        for k, member in enumerate(members):
+            own = f"{path}[{k}]"
+            if own == name:
+                member = self._adopt(name, value)
+            elif isinstance(member, (list, tuple)):
+                member = self._with_member(member, name, own, value)
+            found.append(member)
+        return type(members)(found)
+
     def _segments(self) -> list[tuple[str, bool]]:
         segments = []
         component: Component | None = self
@@ -253,15 +294,20 @@ class Component(metaclass=ComponentMeta):
 
 def fresh_copy(value: Any) -> Any:
     """A class-body declaration for one more instance: components are constructed again."""
-    if isinstance(value, (list, tuple)):
+    if type(value) in (list, tuple):
         return type(value)(fresh_copy(member) for member in value)
+    if type(value) is dict:
+        return {name: fresh_copy(member) for name, member in value.items()}
     if isinstance(value, ComponentArray):
         component = value._component
-        again = type(component).construct(component._count, *component._arguments)
+        again = type(component).construct(component._count, *map(fresh_copy, component._arguments))
         return ComponentArray(again, value._lead, value._index)
+    if isinstance(value, Component) and value._outer:
+        from .surroundings import outer  # it looks into components
+
+        return outer(value._outer, *fresh_copy(value._arguments[0]))
     if isinstance(value, Component):
-        args, kwargs = value._arguments
-        return type(value)(*args, **kwargs)
+        return type(value).construct(None, *map(fresh_copy, value._arguments))
     return value
 
 
@@ -271,29 +317,3 @@ def _kind(value: Any) -> str:
     if isinstance(value, ComponentArray):
         return f"{type(value._component).__name__} array"
     return type(value).__name__
-
-
-RESERVED_NAMES = frozenset({"array", "equations", "initial_equations", "time"})
-
-
-def _check_nothing_lost(cls: type, given: dict[str, Any]) -> None:
-    """An `__init__` that takes **changes has to hand them on."""
-    parameters = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    lost = [name for name in given if name not in parameters]
-    if lost:
-        raise ModelError(
-            f"{cls.__name__}.__init__ takes {lost[0]}=... and does not hand it on ({user_source()}): call "
-            f"super().__init__(**changes) in it."
-        )
-
-
-def _check_name(name: str, owner: type) -> None:
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise ModelError(
-            f"{owner.__name__} declares {name!r}, which is not an identifier ({user_source()}): letters, "
-            f"digits and underscores, not beginning with a digit, and no Python keyword."
-        )
-    if name in RESERVED_NAMES:
-        raise ModelError(
-            f"{owner.__name__} declares `{name}` ({user_source()}), a name that every model uses itself."
-        )

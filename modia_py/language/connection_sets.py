@@ -98,6 +98,7 @@ class Ports:
                 f"{connection} ({connection.source}) in {type(self.root).__name__}: "
                 f"{connector_text(connector)} is not a connector of {type(self.root).__name__} or of one "
                 f"of its components. Connect level by level, through connectors of the components between."
+                + (" Is a class named without ()?" if component_of(connector)._parent is None else "")
             )
         elements = port.first + np.arange(port.size).reshape(port.lead)
         if isinstance(connector, ComponentArray):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,11 @@ from .components import Component
 from .model import Connector
 from .symbols import Symbol
 
+made: ContextVar[list[Connection] | None] = ContextVar("made", default=None)
+"""Connections made while `equations` of a component is evaluated: each of them has to be returned."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Connection:
     """The statement `connect(a, b, ...)`."""
 
@@ -65,9 +69,16 @@ def connect(*connectors: Any) -> Connection:
     connection = Connection(connectors, user_source())
     where = connection.source
     for connector in connectors:
+        if isinstance(connector, type) and issubclass(connector, Component):
+            raise ModelError(
+                f"connect takes connectors of components ({where}), such as self.a.p, not the class "
+                f"{connector.__name__}."
+            )
         if not isinstance(component_of(connector), Connector):
             kind = "the variable" if isinstance(connector, Expr) else type(component_of(connector)).__name__
             hint = " Connect the connector it belongs to." if isinstance(connector, Expr) else ""
+            if isinstance(connector, (list, tuple)):
+                kind, hint = type(connector).__name__, " The members of a list: connect(a, *others)."
             raise ModelError(f"connect takes connectors ({where}), not {kind} {connector!r}.{hint}")
     if len(connectors) < 2:
         raise ModelError(f"connect takes two connectors or more ({where}).")
@@ -81,6 +92,8 @@ def connect(*connectors: Any) -> Connection:
             f"{connection} joins arrays of different length ({where}): {sizes}. Slice them to equal "
             f"length, or connect an array with a single connector."
         )
+    if (waiting := made.get()) is not None:
+        waiting.append(connection)
     return connection
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, WrongArgumentError, wrong_argument_text
 from ..expressions.array_interface import ArrayInterface
 from ..expressions.expression import Expr
 from ..expressions.indexing import Shape
@@ -32,7 +32,22 @@ def as_shape(shape: Any) -> Shape:
     return tuple(int(length) for length in lengths)
 
 
-class Declaration(ArrayInterface):
+class _DeclarationClass(type):
+    """Makes of wrong arguments a sentence with a line."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except TypeError as error:
+            trace = error.__traceback__
+            if trace is None or trace.tb_next is not None:
+                raise
+            failure = error
+        text = wrong_argument_text(cls, kwargs, failure)
+        raise WrongArgumentError(f"{text} ({user_source()})")
+
+
+class Declaration(ArrayInterface, metaclass=_DeclarationClass):
     """What a name in a class body stands for. Only `self.name` is an expression."""
 
     kind: ClassVar[SymbolKind]
@@ -71,10 +86,16 @@ class Declaration(ArrayInterface):
         return f"{type(self).__name__}({self.name})"
 
     def _outside(self, *_: Any) -> Any:
+        if self.name == "?":
+            kind = type(self).__name__
+            raise ModelError(
+                f"A {kind} that has no name is used ({user_source()}). Declare it in the class body, or as "
+                f"self.name = {kind}(...) in `__init__`, and write self.name."
+            )
         name = self.name if self.owner == "?" else f"{self.owner}.{self.name}"
         raise ModelError(
             f"`{name}` is a {type(self).__name__} declaration, used outside its model ({user_source()}). "
-            f"Write self.{self.name if self.name != '?' else 'name'} inside `equations` or `__init__`."
+            f"Write self.{self.name} inside `equations` or `__init__`."
         )
 
     _apply = _apply_numpy = _refuse = _outside  # type: ignore[assignment]

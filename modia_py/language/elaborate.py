@@ -15,10 +15,10 @@ import numpy as np
 from ..errors import ModelError
 from ..expressions.equation import Equation
 from ..expressions.expression import Expr, Leaf, leaves_of
+from ..expressions.hint_terms import has_hints, without_hints
 from ..expressions.indexing import Shape
 from ..expressions.printing import Segments, clip_text
 from ..expressions.symbol_kinds import SymbolKind
-from .actions import Assign, Reinit, Terminate
 from .bindings import make_bindings
 from .component_arrays import ComponentArray
 from .components import Component
@@ -30,6 +30,8 @@ from .event_scope import EventScope
 from .flat_model import FlatEquation, FlatModel, FlatSymbol, Occurrence, Placed, Scope
 from .model import Connector, Model
 from .splitting import split_equation
+from .statements import not_an_equation, statements_of
+from .surroundings import bind_surroundings
 from .symbols import Symbol
 from .when import Always, When
 
@@ -68,13 +70,14 @@ def elaborate(model: Model) -> FlatModel:
     if model._parent is not None:
         raise ModelError(f"{model!r} is a component of another model; elaborate that one.")
     components = list(_walk(model))
+    given = bind_surroundings(components)
     keys = _structure_keys(components)
     scopes: dict[int, Scope] = {}
     occurrences = []
     for path, lead, component in components:
         key = keys[id(component)]
         if key not in scopes:
-            scopes[key] = _scope(component, is_root=component is model)
+            scopes[key] = _scope(component, given.get(id(component), []), is_root=component is model)
         occurrences.append(Occurrence(path, lead, component, scopes[key]))
     symbols = _place_symbols(occurrences, list(scopes.values()))
     by_symbol = {id(flat.symbol): flat for flat in symbols}
@@ -136,7 +139,7 @@ def _structure_keys(components: list[tuple[Segments, Shape, Component]]) -> dict
     numbers: dict[Any, int] = {}
     for _, _, component in reversed(components):  # children come after parents in the walk
         parts = tuple((name, _part_key(value, component, keys)) for name, value in vars(component).items())
-        key = (type(component), component._parent is None, parts)
+        key = (type(component), component._parent is None, component._outer is not None, parts)
         keys[id(component)] = numbers.setdefault(key, len(numbers))
     return keys
 
@@ -163,7 +166,7 @@ def _part_key(value: Any, component: Component, keys: dict[int, int]) -> Any:
 # One scope for each structure: names and equations.
 
 
-def _scope(component: Component, is_root: bool) -> Scope:
+def _scope(component: Component, given: list[Equation], is_root: bool) -> Scope:
     paths: dict[int, Segments] = {}
     leads: dict[int, Shape] = {}
     for path, lead, part in _walk(component):
@@ -172,6 +175,8 @@ def _scope(component: Component, is_root: bool) -> Scope:
                 paths[id(child)] = [*path, (name, False)]
                 leads[id(child)] = lead
     names = {key: ".".join(name for name, _ in path) for key, path in paths.items()}
+    if component._outer:
+        return Scope(component, paths, names, leads)
     if isinstance(component, Connector):
         if hasattr(type(component), "equations"):
             raise ModelError(
@@ -180,7 +185,7 @@ def _scope(component: Component, is_root: bool) -> Scope:
         return Scope(component, paths, names, leads)
     assert isinstance(component, Model)
     equations, connections, whens = _statements(component, "equations", paths, leads)
-    equations += connection_equations(component, connections)
+    equations += connection_equations(component, connections) + given
     if is_root:  # nothing can be connected to the connectors of the whole model from outside
         for port in Ports(component).all:
             if port.outside:
@@ -194,6 +199,11 @@ def _scope(component: Component, is_root: bool) -> Scope:
             f"{statement} ({statement.source}) stands in {type(component).__name__}."
             f"initial_equations: {word} into `equations`.{hint}"
         )
+    for equation in initial:
+        if equation.hints:
+            raise ModelError(
+                f"`{equation}` ({equation.source}) holds at the start only: hints belong into `equations`."
+            )
     equations, initial, events = _with_events(component, equations, initial, whens)
     for symbol in events.symbols:
         paths[id(symbol)], names[id(symbol)], leads[id(symbol)] = [(symbol.name, False)], symbol.name, ()
@@ -219,58 +229,29 @@ def _with_events(
 def _statements(
     component: Model, method: str, paths: dict[int, Segments], leads: dict[int, Shape]
 ) -> tuple[list[Equation], list[Connection], list[When | Always]]:
-    where = f"{type(component).__name__}.{method}"
-    returned = getattr(component, method)()
-    if returned is None:
-        raise ModelError(f"{where} returned nothing. End it with `return [...]`, a list of equations.")
     equations: list[Equation] = []
     connections: list[Connection] = []
     whens: list[When | Always] = []
-    for place, statement in enumerate(_flatten(returned), start=1):
+    for place, statement in enumerate(statements_of(component, method), start=1):
         if isinstance(statement, Connection):
             connections.append(statement)
         elif isinstance(statement, Equation):
             _check_scope(statement, (statement.lhs, statement.rhs), component, paths, leads)
             if statement.size:  # x[1:] of one element is empty, and so is its equation
-                equations += split_equation(statement)
+                equations += map(without_hints, split_equation(statement))
         elif isinstance(statement, (When, Always)):
             _check_scope(statement, statement.expressions(), component, paths, leads)
+            if has_hints(*statement.expressions()):
+                raise ModelError(f"`{statement}` ({statement.source}): a hint belongs into an equation.")
             whens.append(statement)
         else:
-            raise ModelError(_not_an_equation(statement, place, where))
+            raise ModelError(not_an_equation(statement, place, f"{type(component).__name__}.{method}"))
     return equations, connections, whens
 
 
-def _flatten(statements: Any) -> Iterator[Any]:
-    """Nested lists, tuples and generators of statements, one after the other."""
-    stack = [iter([statements])]
-    while stack:
-        for statement in stack[-1]:
-            if isinstance(statement, (list, tuple)) or hasattr(statement, "__next__"):
-                stack.append(iter(statement))
-                break
-            yield statement
-        else:
-            stack.pop()
-
-
-def _not_an_equation(statement: Any, place: int, where: str) -> str:
-    item = f"Item {place} of {where}"
-    if isinstance(statement, (bool, np.bool_)):
-        return (
-            f"{item} is the plain Python value {bool(statement)}, not an equation: neither side of that "
-            f"== is a variable. Use self.x for variables of the model, and connect(a, b) for connectors."
-        )
-    if isinstance(statement, Expr):
-        return f"{item} is the expression `{clip_text(statement)}`, not an equation: write ... == 0."
-    if isinstance(statement, (Assign, Reinit, Terminate)):
-        return (
-            f"{item} is {statement} ({statement.source}), an action: it belongs into a `when`, "
-            f"when(condition, {statement}), which says at which instants it is taken."
-        )
-    if statement is None:
-        return f"{item} is None: a method in the list has no `return`, perhaps."
-    return f"{item} is {statement!r}, neither an equation (lhs == rhs) nor a connection."
+def _detached(owner: Any) -> str:
+    """A hint where something belongs to a component that is part of no model."""
+    return "" if owner._parent is not None else f" Is a {type(owner).__name__} named without ()?"
 
 
 def _check_scope(
@@ -284,11 +265,16 @@ def _check_scope(
         symbol = node.symbol
         if symbol.kind is SymbolKind.TIME or (id(symbol) in paths and leads[id(symbol)] == node.lead):
             continue
+        if symbol.component is component:
+            raise ModelError(
+                f"`{node}` is declared while {type(component).__name__}.equations is evaluated "
+                f"({statement.source}): that is too late. Declare it in the class body or in `__init__`."
+            )
         raise ModelError(
             f"`{node}` is used outside its model: in `{clip_text(statement)}` ({statement.source}) of "
             f"{type(component).__name__}, but it belongs to {symbol.component!r}, which is not one of the "
             f"components of {type(component).__name__}. Declare a variable here and equate it, or connect "
-            f"it, where both are known."
+            f"it, where both are known.{_detached(symbol.component)}"
         )
 
 

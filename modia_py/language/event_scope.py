@@ -105,7 +105,7 @@ class EventScope:
             return equation
         self._source = equation.source
         lhs, rhs = (self._resolved(side, _Mode(False, False)) for side in (equation.lhs, equation.rhs))
-        return Equation(lhs, rhs, equation.source)
+        return Equation(lhs, rhs, equation.source, equation.hints, equation.written)
 
     def always(self, statement: Always) -> None:
         """Assignments that are made in every pass; relations in them make events."""

@@ -12,7 +12,7 @@ import numpy as np
 from ..expressions.equation import Equation
 from ..expressions.expression import Expr, Leaf
 from ..expressions.indexing import Shape, affine_array, c_strides
-from ..expressions.printing import Segments, equation_text
+from ..expressions.printing import LONGEST_IN_LISTS, Segments, equation_text
 from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from .event_parts import NO_EVENTS, ActionKind, ScopeEvents
 
@@ -128,7 +128,7 @@ class FlatEquation:
         return self.owner.naming(leaf)
 
     def __str__(self) -> str:
-        return equation_text(self.equation, self.naming)
+        return equation_text(self.equation, self.naming, LONGEST_IN_LISTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,6 +324,8 @@ def value_text(value: Any) -> str:
         return ""
     if isinstance(value, Expr):
         return str(value)
+    if np.isnan(value).any():
+        return f"for {np.count_nonzero(~np.isnan(value))} of {value.size} elements"
     if value.size == 1:
         return f"{value.item():g}"
     if value.size <= 6:

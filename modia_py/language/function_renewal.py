@@ -51,7 +51,7 @@ def with_current_functions(flat: FlatModel, functions: tuple[Primitive, ...]) ->
         if id(old) not in equations:
             lhs, rhs = table[id(old.lhs)], table[id(old.rhs)]
             same = lhs is old.lhs and rhs is old.rhs
-            equations[id(old)] = old if same else Equation(lhs, rhs, old.source)
+            equations[id(old)] = old if same else Equation(lhs, rhs, old.source, old.hints)
         return replace(entry, equation=equations[id(old)])
 
     parts: dict[int, Any] = {}

@@ -5,7 +5,7 @@ Leaves of expressions refer to a symbol by its identity; it carries the values.
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 import jax
 import numpy as np
@@ -76,6 +76,30 @@ class Symbol:
             case _:
                 assert_never(self.kind)
 
+    def current_value(self) -> Any:
+        """What `change` would override."""
+        return self.init if self.kind is SymbolKind.VARIABLE else self.value
+
+    def set_guess(self, value: Any, lead: Shape) -> None:
+        """Override where to look for the start of a variable."""
+        if self.kind is not SymbolKind.VARIABLE:
+            raise ModelError(f"{self} is no variable ({user_source()}): only variables have a guess.")
+        self.guess = self._start_value(value, "guess", lead)
+
+    def free_init(self, lead: Shape, elements: np.ndarray | None) -> None:
+        """Drop the `init` of some elements (all: None), which are guessed instead."""
+        if elements is None or self.init is None:
+            self.init = None
+            return
+        if isinstance(self.init, Expr):
+            raise ModelError(
+                f"The init of {self} is the expression `{self.init}` ({user_source()}): give a guess for "
+                f"the whole of it."
+            )
+        init = np.array(np.broadcast_to(self.init, lead + self.shape))
+        init.reshape(-1)[elements] = np.nan
+        self.init = None if np.isnan(init).all() else init
+
     def set_nominal(self, value: Any, lead: Shape) -> None:
         """Set the usual size of a variable, for all elements and copies or for each."""
         if self.kind is not SymbolKind.VARIABLE:
@@ -98,8 +122,13 @@ class Symbol:
         """Set a parameter, or the start of a discrete variable, for all copies or for each of them."""
         self.value = self.checked_value(value, lead)
 
-    def checked_value(self, value: Any, lead: Shape, name: str | None = None) -> Any:
-        """A parameter value as an array (an expression or a JAX tracer as it is), or an error."""
+    def checked_value(
+        self, value: Any, lead: Shape, name: str | None = None, selected: Shape | None = None
+    ) -> Any:
+        """A parameter value as an array (an expression or a JAX tracer as it is), or an error.
+
+        With `selected` it is a value for elements in that shape, not for the whole.
+        """
         name, where = name or str(self), user_source()
         if isinstance(value, Expr):
             self._check_parametric(value, "value", where)
@@ -114,7 +143,10 @@ class Symbol:
                     f"Parameter {name} is zero ({where}), but it is declared nonzero: equations may be "
                     f"divided by it."
                 )
-        self._check_shape(value.shape, lead, f"value of {name}", where)
+        if selected is None:
+            self._check_shape(value.shape, lead, f"value of {name}", where)
+        elif not broadcasts(value.shape, selected):
+            raise ModelError(f"The value of {name} has shape {value.shape} ({where}), expected {selected}.")
         return value
 
     def _check_dtype(self, value: np.ndarray, name: str, where: Source) -> None:
@@ -130,8 +162,9 @@ class Symbol:
         if isinstance(value, Expr):
             self._check_parametric(value, word, where)
         else:
-            value = real_array(value, f"The {word} of {self}", where)
-            if not np.isfinite(value).all():
+            some = isinstance(value, PartialValue)
+            value = real_array(value.array if some else value, f"The {word} of {self}", where)
+            if not np.isfinite(value).all() and not some:
                 raise ModelError(f"The {word} of {self} is not finite ({where}).")
         if value.shape != ():  # one number serves all elements of a vector
             self._check_shape(value.shape, lead, f"{word} of {self}", where)
@@ -158,6 +191,12 @@ class Symbol:
             raise ModelError(f"The {name} has shape {shape} ({where}), expected {self.shape}{per_copy}.")
 
 
+class PartialValue(NamedTuple):
+    """A start value of some elements: NaN stands for those without one."""
+
+    array: np.ndarray
+
+
 class _Time:
     """The symbol of the independent variable."""
 
@@ -172,9 +211,26 @@ class _Time:
 time = leaf(_Time())
 
 
+def broadcasts(shape: Shape, to: Shape) -> bool:
+    """Whether values of a shape serve another one, by numpy's rules."""
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
+
+
+def holds_text(value: Any) -> bool:
+    """Whether there are strings where numbers should be: numpy would read them."""
+    if isinstance(value, (list, tuple)):
+        return any(map(holds_text, value))
+    return isinstance(value, (str, bytes)) or (isinstance(value, np.ndarray) and value.dtype.kind in "US")
+
+
 def real_array(value: Any, name: str, where: Source) -> np.ndarray:
     if isinstance(value, ArrayInterface):
         return value._apply("add", value, 0)  # a declaration says what is wrong with it
+    if holds_text(value):
+        raise ModelError(f"{name} must be real numbers, not {value!r} ({where}): no quotes.")
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError

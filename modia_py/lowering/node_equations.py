@@ -73,7 +73,7 @@ class NodeEquations:
             waiting = waiting[~ready]
         self.hidden_row = np.full(model.structure.equation_count, NONE)
         hidden = simplified.found.hidden_rows
-        self.hidden_row[model.integer_rows[hidden]] = np.arange(len(hidden))
+        self.hidden_row[simplified.rows[hidden]] = np.arange(len(hidden))
         self._derivatives: dict[tuple[int, int], Expr] = {}
         self.input_size = sum(entry.size for entry in model.flat.inputs)
         self.input_order = 0  # the highest derivative of an input in an equation lowered so far

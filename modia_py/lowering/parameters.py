@@ -17,6 +17,7 @@ from ..expressions.indexing import Shape
 from ..expressions.lanes import calls_python
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import Binding, FlatModel, FlatSymbol
+from ..language.flat_names import NamedElements, find_elements, whole_name
 from ..source import user_source
 from .batches import Batch, Location, Use, make_batches
 
@@ -29,7 +30,8 @@ class ParameterValues:
 
     def __init__(self, flat: FlatModel):
         self.flat = flat
-        self.known = {symbol.name: symbol for symbol in (*flat.parameters, *flat.declared_discretes)}
+        self.discretes = {symbol.name: symbol for symbol in flat.declared_discretes}
+        self.known = {**{symbol.name: symbol for symbol in flat.parameters}, **self.discretes}
         self.computed = _BoundValues(flat, flat.bindings)
         self.computed_discretes = _BoundValues(flat, flat.discrete_bindings)
         self.starts = {
@@ -51,33 +53,38 @@ class ParameterValues:
 
         Start values of discrete variables are among the given ones, or among those of `init`.
         """
-        discretes = {symbol.name for symbol in self.flat.declared_discretes}
-        given = {**given, **{name: value for name, value in (init or {}).items() if name in discretes}}
+        named = [(self.find(name), value) for name, value in given.items()]
+        for name, value in (init or {}).items():
+            if (found := find_elements(name, self.discretes)) is not None:
+                named.append((found, value))
+        named.sort(key=lambda each: not each[0].is_whole)  # elements win over the whole
         plain = self.declared.copy()
-        traced: list[tuple[FlatSymbol, Any]] = []
-        for name, value in given.items():
-            if name not in self.known:
-                raise ModelError(
-                    f"{self.flat.name} has no parameter '{name}' ({user_source()}). "
-                    f"{did_you_mean(name, self.known)}"
-                )
-            parameter = self.known[name]
-            checked = parameter.symbol.checked_value(value, parameter.lead, name)
-            if isinstance(checked, np.ndarray):
-                self._write(plain, parameter, checked)
-            if not isinstance(checked, np.ndarray) or isinstance(parameter.symbol.value, Expr):
-                traced.append((parameter, checked))
+        traced: list[tuple[NamedElements, Any]] = []
+        late: set[str] = set()  # what is not known yet, and all that is given for it afterwards
+        for found, value in named:
+            own = found.symbol
+            selected = None if found.is_whole else found.shape
+            checked = own.symbol.checked_value(value, own.lead, found.text, selected)
+            if isinstance(own.symbol.value, Expr) or not isinstance(checked, np.ndarray):
+                late.add(own.name)
+            if own.name in late:
+                traced.append((found, checked))
+            else:
+                plain[self._rows(found)] = np.broadcast_to(checked, found.shape).ravel()
+        whole = {found.symbol.name for found, _ in named if found.is_whole}
         levels = (*self.computed.levels, *self.computed_discretes.levels)
-        if not traced and not levels and not self.flat.discretes:
+        now, before = (self.flat.shift_in_p(SymbolKind.DISCRETE, order) for order in (0, -1))
+        if not traced and not levels:
+            if self.flat.discretes:
+                plain[before:] = plain[now:before]
             return self._on_device(plain)
         vector = self._put_all(jax.device_put(plain), traced)
         for level in levels:
             vector = self._put_all(level.follow(vector), traced)  # what is given does not follow
         if self.flat.discretes:
-            now, before = (self.flat.shift_in_p(SymbolKind.DISCRETE, order) for order in (0, -1))
             vector = vector.at[before:].set(vector[now:before])
         if not isinstance(vector, jax.core.Tracer):
-            self._check_computed(np.asarray(vector), given)
+            self._check_computed(np.asarray(vector), whole)
         return vector
 
     def _on_device(self, plain: np.ndarray) -> Any:
@@ -87,18 +94,40 @@ class ParameterValues:
             known = self._last_vector = key, jax.device_put(plain)
         return known[1]
 
-    def _check_computed(self, vector: np.ndarray, given: dict[str, Any]) -> None:
+    def _check_computed(self, vector: np.ndarray, given: set[str]) -> None:
         for binding in (*self.flat.bindings, *self.flat.discrete_bindings):
             target = binding.target
             if target.name not in given:
                 value = vector[_rows(self.flat, target)].reshape(target.shape)
                 target.symbol.checked_value(value, target.lead, f"{target.name} = {binding.value}")
 
-    def _put_all(self, vector: Any, entries: list[tuple[FlatSymbol, Any]]) -> Any:
-        for symbol, value in entries:
-            rows = _rows(self.flat, symbol)
-            vector = vector.at[rows].set(jnp.broadcast_to(value, symbol.shape).reshape(-1))
+    def _put_all(self, vector: Any, entries: list[tuple[NamedElements, Any]]) -> Any:
+        for found, value in entries:
+            vector = vector.at[self._rows(found)].set(jnp.broadcast_to(value, found.shape).reshape(-1))
         return vector
+
+    def _rows(self, found: NamedElements) -> Any:
+        """The named elements in the vector."""
+        rows = _rows(self.flat, found.symbol)
+        return rows if found.is_whole else rows.start + found.elements.ravel()
+
+    def find(self, name: str) -> NamedElements:
+        """The parameter or discrete variable of a name, or elements of it; or an error."""
+        found = find_elements(name, self.known)
+        if found is None:
+            variables = {variable.name: variable for variable in self.flat.variables}
+            if find_elements(name, variables) is not None:
+                raise ModelError(
+                    f"'{name}' is a variable of {self.flat.name}, not a parameter ({user_source()}): its "
+                    f"start is given as init={{{name!r}: ...}}."
+                )
+            raise ModelError(
+                f"{self.flat.name} has no parameter '{name}' ({user_source()}). "
+                f"{did_you_mean(whole_name(name), self.known)}"
+            )
+        if found.order:
+            raise ModelError(f"'{name}': {found.symbol.name} is constant and has no derivative.")
+        return found
 
     def start(self, p: Any, word: str) -> dict[str, Any]:
         """`init` or `guess` values by variable name."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..arrays.structure import NONE, Integers
-from ..expressions.printing import der_text
+from ..expressions.printing import der_text, index_text
 from ..language.flat_model import FlatEquation, FlatModel
 from ..plan.graph_array import CannotPlan
 from ..plan.planned_function import MixedFunction, PlannedFunction, planned
@@ -107,5 +107,7 @@ class WrittenEquations:
         if row not in self._texts:
             equation, element = self.equation_of(row)
             text = f"{equation}  ({equation.equation.source})"
-            self._texts[row] = text if equation.size == 1 else f"element {element} of {text}"
+            index = index_text(element, equation.shape) if equation.shape else ""
+            place = f"[{index}]" if "," in index else index
+            self._texts[row] = f"element {place} of {text}" if equation.size > 1 else text
         return self._texts[row]

@@ -11,6 +11,7 @@ zero takes nothing: what is not chosen may be infinite.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,19 @@ def tangents(graph: Graph, roots: np.ndarray, seeds: dict[int, int]) -> np.ndarr
             tangent[node] = graph.total(terms)
     zero = graph.constant(0.0)
     return np.array([tangent.get(root, zero) for root in roots.tolist()], np.int64)
+
+
+def linearize_rows(graph: Graph, roots: Sequence[int], by: Sequence[int]) -> list[dict[int, int]]:
+    """For each root the nodes of its derivatives by some nodes, by their number; zeros left out."""
+    found = {node: {k: graph.constant(1.0)} for k, node in enumerate(by)}
+    zero = graph.constant(0.0)
+    for node, partials in _moving(graph, np.asarray(roots, np.int64), dict(found)):
+        total: dict[int, int] = {}
+        for operand, partial in partials:
+            for k, slope in found[operand].items():
+                total[k] = graph.make("add", total.get(k, zero), graph.make("mul", partial, slope))
+        found[node] = {k: slope for k, slope in total.items() if slope != zero}
+    return [found.get(root, {}) for root in roots]
 
 
 def pull_back(graph: Graph, roots: np.ndarray, cotangents: np.ndarray, inputs: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ class Piece:
     size: int
 
 
-INPUT, CONSTANT = -2, -1
+SYMBOL, INPUT, CONSTANT = -3, -2, -1
 """In place of the number of an operation."""
 
 _LARGEST_POWER = 64
@@ -75,6 +75,10 @@ class Graph:
         """The node of an input, by its place among all of them."""
         self.inputs = max(self.inputs, place + 1)
         return self._node((INPUT, place))
+
+    def symbol(self, number: int) -> int:
+        """A node to differentiate by, which no plan can evaluate."""
+        return self._node((SYMBOL, number))
 
     def piece(
         self, name: str, function: Callable[..., Any], arguments: np.ndarray, size: int
@@ -163,6 +167,8 @@ class Graph:
         elif name == "div":
             if value(operands[1]) == 1:
                 return a
+            if value(operands[1]) == -1:
+                return self.make("neg", a)
             if value(a) == 0 and not self.is_constant(operands[1]):
                 return None  # 0/0 is to be seen
         elif name == "neg" and self.operation[a] == NUMBER["neg"]:

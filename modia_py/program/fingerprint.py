@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..expressions.equation import Equation
+from ..expressions.equation import Equation, Hint
 from ..expressions.expression import Constant, Leaf
 from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import Pick, Template, make_template
@@ -27,7 +27,8 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
             template = make_template(equation.residual())
             alive.append(template)
             source = equation.source
-            known = (*_template_key(template, scope), source.file, source.line)
+            hints = tuple(_hint_key(hint, scope) for hint in equation.hints)
+            known = (*_template_key(template, scope), source.file, source.line, source.label, hints)
             written[id(equation), id(scope)] = known
         return known
 
@@ -60,6 +61,10 @@ def fingerprint(flat: FlatModel) -> tuple[tuple, list[Any]]:
 
 def _template_key(template: Template, scope: Scope) -> tuple:
     return (id(template.root), *(_pick_key(pick, scope) for pick in template.picks))
+
+
+def _hint_key(hint: Hint, scope: Scope) -> tuple:
+    return (hint.kind, () if hint.piece is None else _pick_key(Pick((hint.piece,)), scope))
 
 
 def _part_key(part: Any, scope: Scope) -> tuple:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays.index1 import Slot
+from ..expressions.printing import der_text, index_text
+from ..lowering.value_map import base_and_order, flat_starts
 from .program import Program
 
 
@@ -34,20 +36,21 @@ def _with_element(text: str, element: int, size: int) -> str:
 def x_name(program: Program, element: int) -> str:
     """The variable in an element of x; for an integral, the variable it is the integral of."""
     layout, form = program.layout, program.transformed.form
-    slot = int(layout.slot_of[element])
+    slot, own = int(layout.slot_of[element]), int(layout.element_of[element])
     kind = Slot(int(form.kind[slot]))
-    if kind is Slot.LAMBDA:
-        name = form.structure.variable_name(int(form.derivative[slot]))
-    else:
-        name = form.slot_name(slot)
-    size = int(form.slot_size()[slot])
-    return name if size == 1 else f"{name}[{int(layout.element_of[element])}]"
+    if kind is Slot.MU:
+        size = int(form.slot_size()[slot])
+        return form.slot_name(slot) if size == 1 else f"{form.slot_name(slot)}[{own}]"
+    return node_element_name(
+        program, int((form.derivative if kind is Slot.LAMBDA else form.value)[slot]), own
+    )
 
 
-def place_name(program: Program, place: int) -> str:
-    """The variable at a place of w."""
-    values, structure = program.functions.value_map, program.transformed.structure
-    node = int(np.searchsorted(values.offset, place, side="right")) - 1
-    name = structure.variable_name(node)
-    size = int(values.size[node])
-    return name if size == 1 else f"{name}[{place - int(values.offset[node])}]"
+def node_element_name(program: Program, node: int, element: int) -> str:
+    """An element of a node of the transformed structure, with the indices it has in equations: N[0, 21]."""
+    model = program.structure
+    base, order = base_and_order(model, program.transformed)
+    first = int(flat_starts(model)[base[node]])
+    flat = model.flat.variables[int(model.variable_of[base[node]])]
+    name = der_text(flat.name, int(order[node]))
+    return f"{name}[{index_text(first + element - flat.offset, flat.shape)}]" if flat.shape else name

@@ -177,9 +177,12 @@ def _check_finite(found: Search, names: _Components) -> None:
 
 def _known_breaks(signal: Signal, highest: int) -> list[NamedBreak]:
     """Breaks of a table, or those that were given with a function: at least a new start is made there."""
-    order = highest + 1 if signal.is_unknown else signal.order
+    order = np.broadcast_to(highest + 1 if signal.is_unknown else signal.order, signal.breaks.shape)
     cause = f"the input {signal.entry.name}"
-    return [NamedBreak(float(np.nextafter(t, -np.inf)), t, order, cause) for t in signal.breaks.tolist()]
+    return [
+        NamedBreak(float(np.nextafter(t, -np.inf)), t, own, cause)
+        for t, own in zip(signal.breaks.tolist(), order.tolist(), strict=True)
+    ]
 
 
 def _found_breaks(found: Search, names: _Components) -> list[NamedBreak]:

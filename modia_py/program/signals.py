@@ -24,9 +24,9 @@ from ..expressions.symbol_kinds import SymbolKind
 from ..expressions.templates import evaluate, make_template
 from ..expressions.traces import Trace, trace
 from ..language.flat_model import FlatModel, FlatSymbol
-from ..language.symbols import time
+from ..language.symbols import holds_text, time
 from .breaks import time_derivative
-from .tables import make_table, table_value
+from .tables import as_table, make_table, table_value
 
 Function = Callable[[Any], Any]
 NO_LIMIT = 1e300
@@ -64,7 +64,7 @@ class Signal:
     data: Any
     key: Any
     breaks: np.ndarray
-    order: int = 0
+    order: Any = 0  # or one for each break
     longest_step: float = np.inf
     is_unknown: bool = False
     hints: np.ndarray | None = None
@@ -125,6 +125,7 @@ def make_signals(flat: FlatModel, given: Mapping[str, Any] | None, start: float,
 
 
 def _signal(entry: FlatSymbol, given: Any, start: float, stop: float) -> Signal:
+    given = as_table(given)
     if _is_function(given):
         return _from_function(entry, given, None)
     if isinstance(given, (tuple, list)) and len(given) == 2 and _is_function(given[0]):
@@ -161,6 +162,8 @@ def _times(entry: FlatSymbol, given: Any) -> np.ndarray:
 
 
 def _spread(entry: FlatSymbol, value: Any) -> np.ndarray:
+    if holds_text(value):
+        raise ModelError(f"The input {entry.name} is the text {value!r}: write numbers without quotes.")
     try:
         array = np.asarray(value, float)
         if not np.all(np.isfinite(array)):
@@ -189,7 +192,8 @@ def _from_function(entry: FlatSymbol, given: Any, breaks: np.ndarray | None) -> 
             except Exception:
                 raise ModelError(
                     f"The function given for the input {entry.name} cannot be compiled "
-                    f"({type(first).__name__}). It is called with the time as a symbol: use functions of "
+                    f"({type(first).__name__}: {_first_line(first)}). It is called with the time as a "
+                    f"symbol: use functions of "
                     f"numpy or jax.numpy, np.where instead of `if`, or a table (times, values)."
                 ) from first
     _check_differentiable(entry, found)
@@ -210,6 +214,10 @@ def _from_function(entry: FlatSymbol, given: Any, breaks: np.ndarray | None) -> 
     )
 
 
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0].rstrip(".")
+
+
 def _check_differentiable(entry: FlatSymbol, function: Function) -> None:
     """A function is evaluated at many times at once, and differentiated with respect to time."""
     try:
@@ -217,7 +225,7 @@ def _check_differentiable(entry: FlatSymbol, function: Function) -> None:
             jax.vmap(lambda t: jax.jvp(function, (t,), (t,))), jax.ShapeDtypeStruct((2,), np.float64)
         )
     except Exception as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = _first_line(error)
         raise ModelError(
             f"The function given for the input {entry.name} cannot be evaluated at many times at once, "
             f"with its derivative: {reason} A table (times, values) can, or a function of numpy or "

@@ -22,8 +22,8 @@ SHORTEST_STEPS = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Polynomials from point to point; at `breaks` the derivative of an `order` jumps (0: the table
-    itself).
+    """Polynomials from point to point; at each of `breaks` the derivative of an `order` jumps (0: the
+    table itself). Where a time stands twice, the table jumps.
 
     Between smooth tables' points steps should not be longer than `longest_step`.
     """
@@ -32,7 +32,7 @@ class Table:
     polynomials: np.ndarray
     interpolation: str
     breaks: np.ndarray
-    order: int
+    order: np.ndarray
     longest_step: float
 
 
@@ -50,9 +50,18 @@ def make_table(entry: FlatSymbol, given: Any, start: float, stop: float) -> Tabl
         raise ModelError(f"The table of the input {entry.name} is not made of numbers.") from None
     if not (np.all(np.isfinite(knots)) and np.all(np.isfinite(values))):
         raise ModelError(f"The table of the input {entry.name} contains a value that is not finite.")
-    if len(knots) < 2 or np.any(np.diff(knots) <= 0):
+    steps = np.diff(knots)
+    if len(knots) < 2 or np.any(steps < 0):
+        back = f": after {knots[np.argmin(steps)]:g} stands {knots[np.argmin(steps) + 1]:g}"
         raise ModelError(
-            f"The times in the table of the input {entry.name} must increase, and be two at least."
+            f"The times in the table of the input {entry.name} must increase, and be two at "
+            f"least{back if len(knots) > 1 else ''}. A time that stands twice is a jump."
+        )
+    if np.any((steps[1:] == 0) & (steps[:-1] == 0)):
+        thrice = knots[1:-1][(steps[1:] == 0) & (steps[:-1] == 0)][0]
+        raise ModelError(
+            f"The time {thrice:g} stands three times in the table of the input {entry.name}: twice is a "
+            f"jump, from the first value to the second."
         )
     if values.shape not in ((len(knots),), (len(knots), *entry.shape)):
         raise ModelError(
@@ -67,15 +76,41 @@ def make_table(entry: FlatSymbol, given: Any, start: float, stop: float) -> Tabl
     values = values.reshape(len(knots), *(1,) * (len(entry.shape) + 1 - values.ndim), *values.shape[1:])
     polynomials = polynomials_of(knots, values, interpolation)
     longest = np.inf
+    jumps, bends = np.zeros(0), np.zeros(0)
     if interpolation == "previous":
-        breaks, order = knots[1:][_changes(polynomials)], 0
-    elif interpolation == "linear":
-        breaks, order = knots[1:-1][_changes(polynomials[:-1, 0])], 1
+        jumps = knots[1:][_changes(polynomials)]
     else:
-        distances = np.diff(knots[max(0, np.searchsorted(knots, start, "right") - 1) :])
-        longest = float(max(distances.min(), SHORTEST_STEPS * (stop - start)))
-        breaks, order = np.zeros(0), 0
+        twice = np.flatnonzero(steps == 0)
+        is_jump = _differ(values[twice], values[twice + 1])
+        jumps, bends = knots[twice[is_jump]], knots[twice[~is_jump]]
+        if interpolation == "linear":
+            pieces = np.append(steps > 0, False)  # those with a length
+            bends = knots[pieces][1:][_changes(polynomials[pieces, 0])]
+            bends = np.setdiff1d(bends, jumps)
+        else:
+            distances = np.diff(knots[max(0, np.searchsorted(knots, start, "right") - 1) :])
+            longest = float(max(distances[distances > 0].min(), SHORTEST_STEPS * (stop - start)))
+    breaks, order = np.append(jumps, bends), np.repeat([0, 1], [len(jumps), len(bends)])
     return Table(knots, polynomials, interpolation, breaks, order, longest)
+
+
+def as_table(given: Any) -> Any:
+    """A Series or a DataFrame of pandas as (times, values), times being its index; else what is given."""
+    if not hasattr(given, "to_numpy") or not hasattr(given, "index") or callable(given.index):
+        return given
+    index = given.index
+    if hasattr(index, "total_seconds"):
+        index = index.total_seconds()
+    elif getattr(index.dtype, "kind", "") == "M":
+        raise ModelError(
+            "The index of a table of pandas holds dates: give seconds, such as "
+            "series.index = (series.index - series.index[0]).total_seconds()."
+        )
+    return np.asarray(index), np.asarray(given)
+
+
+def _differ(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    return np.any((before != after).reshape(len(before), before[0].size if len(before) else 0), axis=1)
 
 
 def _changes(rows: np.ndarray) -> np.ndarray:
@@ -91,8 +126,20 @@ def table_value(t: Any, knots: Any, polynomials: Any) -> Any:
 
 
 def polynomials_of(knots: np.ndarray, values: np.ndarray, interpolation: str) -> np.ndarray:
-    """Coefficients of each piece, highest power first; the last piece begins at the last point."""
+    """Coefficients of each piece, highest power first; the last piece begins at the last point.
+
+    Between times that stand twice the parts have nothing to do with each other.
+    """
     if interpolation == "previous":
+        return values[:, None]
+    ends = np.flatnonzero(np.diff(knots) == 0) + 1
+    if len(ends):
+        parts = zip(np.split(knots, ends), np.split(values, ends), strict=True)
+        found = [polynomials_of(*part, interpolation) for part in parts]
+        most = max(part.shape[1] for part in found)
+        pad = [[(0, 0), (most - p.shape[1], 0), *[(0, 0)] * (values.ndim - 1)] for p in found]
+        return np.concatenate([np.pad(p, width) for p, width in zip(found, pad, strict=True)])
+    if len(knots) == 1:
         return values[:, None]
     if interpolation == "linear":
         slopes = np.diff(values, axis=0) / np.diff(knots).reshape(-1, *(1,) * (values.ndim - 1))

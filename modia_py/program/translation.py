@@ -111,7 +111,12 @@ class Translation:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know of equations and variables that were removed."""
-        return tuple(self.transformed.simplified.warnings())
+        left_over = [
+            loop.left_over(self.transformed.structure)
+            for loop in self.transformed.loops
+            if not loop.is_complete
+        ]
+        return (*self.transformed.simplified.warnings(), *left_over)
 
     def note_run(self, linear_solver: str, compile_seconds: float) -> None:
         """Remember what a report wants to say of the runs so far."""

@@ -54,8 +54,9 @@ def to_pandas(result: Trajectories, names: Sequence[str] = ()) -> Any:
     if not names:
         _refuse_columns(sum(variable.size for variable in result.variables.values()))
     columns: dict[str, np.ndarray] = {}
-    for name in names or result.names:
-        selection = result.select(name)
+    chosen = [name for pattern in names for name in result.expand(pattern)]
+    for name in chosen or result.names:
+        selection = result.find(name)
         _refuse_columns(len(columns) + selection.elements.size)
         values = selection.values
         if selection.constant:
@@ -239,6 +240,7 @@ def _variable(name: str, entry: Any) -> ResultVariable:
         entry.attrs.get("long_name"),
         None if arrays is None else tuple(arrays),
         bool(entry.attrs.get("discrete", 0)),
+        entry.attrs.get("role", ""),
     )
 
 
@@ -278,6 +280,8 @@ def _variable_attributes(variable: ResultVariable, order: int) -> dict[str, Any]
         attributes["arrays"] = json.dumps(variable.arrays)
     if variable.is_discrete:
         attributes["discrete"] = 1
+    if variable.role:
+        attributes["role"] = variable.role
     # The names of the CF conventions: xarray labels plots with them.
     if variable.unit is not None:
         attributes["units"] = variable.unit

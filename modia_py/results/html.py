@@ -20,9 +20,9 @@ def html(result: Trajectories) -> str:
     parts += [f"<br>{escape(line)}" for line in lines]
     parts.append(
         "<table><thead><tr><th>variable</th><th>shape</th><th>unit</th><th>start</th><th>end</th><th></th>"
-        "</tr></thead><tbody>"
+        "<th></th></tr></thead><tbody>"
     )
-    for row, name in zip(rows(result), result.names, strict=False):
+    for row, name in zip(rows(result), result.names_in_order, strict=False):
         parts.append(_table_row(row, _curves(result, name)))
     parts.append("</tbody></table>")
     if rest := more(result):
@@ -34,7 +34,7 @@ def html(result: Trajectories) -> str:
 def _table_row(row: Row, curves: str) -> str:
     cells = "".join(
         f'<td style="text-align:left">{escape(cell)}</td>'
-        for cell in (row.name, row.shape, row.unit, row.start, row.end)
+        for cell in (row.name, row.shape, row.unit, row.start, row.end, row.role)
     )
     return f"<tr>{cells}<td>{curves}</td></tr>"
 

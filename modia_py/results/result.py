@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
-from . import files, html, plot, text
+from ..errors import UnknownNameError, did_you_mean
+from . import files, html, text
 from .events import Change, Event, EventTable
+from .name_patterns import is_pattern, matching
+from .pictures import Pictures
 from .statistics import RunStatistics
-from .trajectories import ResultVariable, Trajectories
+from .trajectories import ResultVariable
 
 __all__ = ["Change", "Event", "EventTable", "Result", "ResultVariable", "RunStatistics"]
 
 
-class Result(Trajectories):
+class Result(Pictures):
     """The result of a simulation: trajectories by name, how the run ended, and what it cost.
 
     `result["s"]` is the trajectory of any variable, with time as its first axis; `result["der(s)"]` a
     derivative that occurs in the equations; `result["c[3].u"]`, `result["c[::10].r[:, 2]"]` elements, with
-    the same meaning as in equations; `result["time"]` the time, `result["r.R"]` a parameter, without an
-    axis of time. The arrays cannot be written to. `name in result` asks whether there is such a name.
-    Variables are computed when they are asked for, and then kept.
+    the same meaning as in equations; `result["T in degC"]` the same in another unit; `result["time"]` the
+    time, `result["r.R"]` a parameter, without an axis of time. The arrays cannot be written to.
+    `name in result` asks whether there is such a name. Variables are computed when they are asked for, and
+    then kept.
 
     A run that failed keeps everything it computed before.
 
@@ -65,65 +68,65 @@ class Result(Trajectories):
     (1.0, 2.0)
     """
 
-    def plot(
-        self,
-        *names: str | Sequence[str],
-        panels: tuple[int, int] | None = None,
-        file: str | PathLike[str] | None = None,
-        title: str | None = None,
-        axes: Any = None,
-        events: bool = False,
-    ) -> Any:
-        """Draw variables over time: a panel for each argument, with several curves if it is a tuple.
-
-        Vectors and component arrays of up to eight elements are drawn curve by curve, up to forty as thin
-        lines that become darker with their number. Longer ones are a band: from least to largest, darker
-        the middle half, with the median and the first and the last element as lines; single elements have
-        names such as `c[0].u`. Discrete variables are steps; truth values have "true" and "false" on
-        their axis, unless they share it with numbers. Where a variable jumps at an event, the curve does.
+    def select(self, *patterns: str) -> Result:
+        """Choose variables, by names or patterns.
 
         Parameters
         ----------
-        *names : str or tuple of str
-            What to draw, one panel for each; the first six variables if nothing is named.
-        panels : tuple of int, optional
-            Rows and columns of panels; one column by default.
-        file : path, optional
-            Where to save the picture; its ending decides the format. Nothing is shown then.
-        title : str, optional
-            Above all panels.
-        axes : sequence of matplotlib.axes.Axes, optional
-            Axes to draw into, one for each panel, instead of a new figure.
-        events : bool
-            Whether to mark the times of events by thin vertical lines.
+        *patterns : str
+            Names of variables or parameters, or patterns: a star stands for letters of one segment of a
+            dotted name, `"arm.*.tau"`; two stars alone for any number of segments, `"**.tau"`.
 
         Returns
         -------
-        matplotlib.figure.Figure
-            The figure.
+        Result
+            The same run with these variables and parameters only: `select("arm.*.tau").to_pandas()`.
 
         Raises
         ------
         UnknownNameError
-            If the result has no such name; near names are proposed.
-        ModelError
-            If panels or axes are too few.
-        MissingPackageError
-            If matplotlib is not installed: `pip install modia_py[plot]`.
+            If one of them matches nothing.
 
         Examples
         --------
         >>> from modia_py import simulate
-        >>> from modia_py.models.examples import Decay
-        >>> result = simulate(Decay(), 1.0, times=3)
-        >>> figure = result.plot("x", ("x", "der(x)"))
-        >>> len(figure.axes)
-        2
+        >>> from modia_py.models.examples import Ladder
+        >>> result = simulate(Ladder(3), 1.0, times=3)
+        >>> result.select("c.?").names
+        ('c.u', 'c.i')
         """
-        return plot.plot(self, names, panels=panels, file=file, title=title, axes=axes, events=events)
+        chosen: dict[str, None] = {}
+        everything = (*self.variables, *self.parameters)
+        for pattern in patterns:
+            found = matching(pattern, everything) if is_pattern(pattern) else [pattern]
+            if unknown := [name for name in found if name not in everything] or ([pattern] * (not found)):
+                raise UnknownNameError(
+                    f"No variable and no parameter of {self.model} is {unknown[0]!r}: `select` takes whole "
+                    f"ones and patterns. {did_you_mean(unknown[0], everything)}"
+                )
+            chosen.update(dict.fromkeys(found))
+        return Result(
+            self.model,
+            self.time,
+            {name: self.variables[name] for name in chosen if name in self.variables},
+            self.trajectory,
+            parameters={name: self.parameters[name] for name in chosen if name in self.parameters},
+            stats=self.stats,
+            status=self.status,
+            message=self.message,
+            notes=self.notes,
+            events=lambda: self.events,
+            output_rows=self.output_rows,
+        )
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self, *names: str) -> Any:
         """Convert to xarray.
+
+        Parameters
+        ----------
+        *names : str
+            Which variables and parameters, by names or patterns such as `"arm.*.tau"`; all if nothing is
+            named.
 
         Returns
         -------
@@ -132,6 +135,8 @@ class Result(Trajectories):
 
         Raises
         ------
+        UnknownNameError
+            If the result has no such name.
         MissingPackageError
             If xarray is not installed: `pip install modia_py[io]`.
 
@@ -143,7 +148,7 @@ class Result(Trajectories):
         >>> result.to_xarray()["x"].dims
         ('time',)
         """
-        return files.to_xarray(self)
+        return files.to_xarray(self.select(*names) if names else self)
 
     def to_pandas(self, *names: str) -> Any:
         """Convert to pandas.
@@ -151,7 +156,8 @@ class Result(Trajectories):
         Parameters
         ----------
         *names : str
-            Which variables, derivatives or elements; all variables if nothing is named.
+            Which variables, derivatives or elements, by names or patterns; all variables if nothing is
+            named.
 
         Returns
         -------

@@ -23,19 +23,22 @@ class Row:
     unit: str
     start: str
     end: str
+    role: str = ""
 
 
 def rows(result: Trajectories) -> list[Row]:
-    """The first variables, as many as fit on a screen."""
-    return [_row(result, result.variables[name]) for name in result.names[:ROWS_SHOWN]]
+    """States, then the model's own variables, aliases last: as many as fit on a screen."""
+    return [_row(result, result.variables[name]) for name in result.names_in_order[:ROWS_SHOWN]]
 
 
 def more(result: Trajectories) -> str:
     """What the table leaves out."""
-    hidden = len(result.names) - ROWS_SHOWN
-    parts = [f"{hidden} more variables"] if hidden > 0 else []
+    hidden = result.names_in_order[ROWS_SHOWN:]
+    aliases = sum(result.variables[name].role == "alias" for name in hidden)
+    of_these = f" ({_count(aliases, 'alias', 'es')})" if aliases else ""
+    parts = [f"{_count(len(hidden), 'more variable')}{of_these}"] if hidden else []
     if result.parameters:
-        parts.append(f"{len(result.parameters)} parameter{'s' if len(result.parameters) > 1 else ''}")
+        parts.append(_count(len(result.parameters), "parameter"))
     return f"... and {' and '.join(parts)}" if parts else ""
 
 
@@ -50,7 +53,7 @@ def head(result: Trajectories) -> list[str]:
 
 
 def text(result: Trajectories) -> str:
-    table = [Row("variable", "shape", "unit", "start", "end"), *rows(result)]
+    table = [Row("variable", "shape", "unit", "start", "end", ""), *rows(result)]
     columns = [[getattr(row, field) for row in table] for field in Row.__dataclass_fields__]
     widths = [max(map(len, column)) for column in columns]
     lines = [*head(result), ""]
@@ -72,7 +75,11 @@ def _row(result: Trajectories, variable: ResultVariable) -> Row:
         if values is not None:
             start, end = value_text(values[0]), value_text(values[-1])
     shape = " x ".join(map(str, variable.shape))
-    return Row(shorten(variable.name), shape, variable.unit or "", start, end)
+    return Row(shorten(variable.name), shape, variable.unit or "", start, end, variable.role)
+
+
+def _count(number: int, word: str, ending: str = "s") -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}{ending}"
 
 
 def value_text(value: np.ndarray) -> str:

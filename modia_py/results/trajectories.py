@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -14,10 +14,12 @@ import numpy as np
 from ..errors import UnknownNameError, did_you_mean
 from ..expressions.printing import der_text
 from ..interruptions import Interruptible
+from ..language.element_names import TrajectoryName, parse, readings, take
 from ..solvers.status import Status
+from ..units import parse_unit
 from .events import EventTable
+from .name_patterns import is_pattern, matching
 from .statistics import RunStatistics
-from .trajectory_names import TrajectoryName, parse, readings, take
 
 NO_EVENTS = EventTable()
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
@@ -42,6 +44,9 @@ class ResultVariable:
     is_discrete : bool
         Whether it changes at events only; its values are then numbers, integers or truth values, as
         declared.
+    role : {"", "state", "alias"}
+        "state": its start values can be chosen, and the integrator keeps it. "alias": equal to another
+        variable but for the sign, or zero, by an equation or a connection.
     """
 
     name: str
@@ -51,6 +56,7 @@ class ResultVariable:
     doc: str | None = None
     arrays: tuple[int, ...] | None = None
     is_discrete: bool = False
+    role: str = ""
 
     @property
     def size(self) -> int:
@@ -94,6 +100,7 @@ class Selection:
     order: int
     elements: np.ndarray
     constant: bool = False  # a parameter: no axis of time
+    converted_to: str | None = None  # the unit that was asked for
 
     def label(self, position: int) -> str:
         """The name of an element of the selection."""
@@ -103,10 +110,42 @@ class Selection:
 
     @property
     def unit(self) -> str | None:
+        if self.converted_to is not None:
+            return self.converted_to
         unit = self.variable.unit
         for _ in range(self.order):
             unit = derivative_unit(unit)
         return unit
+
+    def converted(self, text: str) -> Selection:
+        """The same in another unit.
+
+        Parameters
+        ----------
+        text : str
+            The unit, such as "degC".
+
+        Returns
+        -------
+        Selection
+            With converted values.
+
+        Raises
+        ------
+        UnknownNameError
+            If a unit is unknown, or measures something else.
+        """
+        name, own = self.variable.name, parse_unit(self.unit) if self.unit else None
+        wanted = parse_unit(text)
+        if wanted is None:
+            raise UnknownNameError(f"{text!r}, in which {name} is asked for, is no known unit.")
+        if own is None:
+            known = f"has the unit {self.unit!r}, which is not known" if self.unit else "has no unit"
+            raise UnknownNameError(f"{name} {known}: it cannot be given in {text}.")
+        if not own.converts_to(wanted):
+            raise UnknownNameError(f"{name} is in {self.unit}, which cannot be given in {text}.")
+        values = _read_only(np.asarray(own.converted(self.values.astype(float), wanted)))
+        return replace(self, values=values, converted_to=text)
 
 
 class Trajectories:
@@ -145,6 +184,11 @@ class Trajectories:
         """The names of the variables. Those of parameters are in `parameters`."""
         return tuple(self.variables)
 
+    @property
+    def names_in_order(self) -> tuple[str, ...]:
+        """The names as a reader wants them: states, then the model's own variables, aliases at the end."""
+        return tuple(sorted(self.variables, key=lambda name: _rank(self.variables[name])))
+
     @cached_property
     def events(self) -> EventTable:
         """The events of the run, as a table; made when it is first asked for."""
@@ -157,14 +201,14 @@ class Trajectories:
 
     def __getitem__(self, text: str) -> np.ndarray:
         """The values of a name, a derivative, or elements of them: see the class."""
-        return self.select(text).values[()]
+        return self.find(text).values[()]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.variables)
 
     def __contains__(self, text: object) -> bool:
         try:
-            self.select(text)  # type: ignore[arg-type]
+            self.find(text)  # type: ignore[arg-type]
         except UnknownNameError:
             return False
         return True
@@ -195,7 +239,7 @@ class Trajectories:
         >>> round(float(result.final("x")), 4)
         0.3679
         """
-        selection = self.select(text)
+        selection = self.find(text)
         if selection.constant:
             return selection.values[()]
         if not len(self.time):
@@ -233,7 +277,7 @@ class Trajectories:
             self._cache[name, order] = values
         return values
 
-    def select(self, text: str) -> Selection:
+    def find(self, text: str) -> Selection:
         """Find the values of a name, and what they are.
 
         Parameters
@@ -250,15 +294,65 @@ class Trajectories:
         ------
         UnknownNameError
             If the result has no such name; near names are proposed.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import SlidingMass
+        >>> found = simulate(SlidingMass(), 1.0, times=3).find("r[:2]")
+        >>> found.values.shape, found.unit, found.label(1)
+        ((3, 2), 'm', 'r[1]')
         """
         if text == "time":
             return Selection(self.time, TIME, 0, np.zeros((), np.int64))
         if not isinstance(text, str):
             raise UnknownNameError(f"A result is asked by name, such as result['time'], not {text!r}.")
+        name, is_asked, unit = text.rpartition(" in ")
+        if is_asked:
+            return self.find(name.strip()).converted(unit.strip())
         wanted = parse(text)
         for reading in readings(wanted, self._is_known) if wanted is not None else ():
             return self._take(text, reading)
         raise UnknownNameError(self._unknown(text, wanted))
+
+    def expand(self, text: str) -> tuple[str, ...]:
+        """List the names that a pattern stands for.
+
+        Parameters
+        ----------
+        text : str
+            A name, or a pattern: a star stands for letters of one segment of a dotted name, two stars
+            alone for any number of segments: `arm.*.tau`, `**.i`, `der(*.q)`, `c[0].*`.
+
+        Returns
+        -------
+        tuple of str
+            Names of variables, or of parameters where no variable matches; a text without stars as it is.
+
+        Raises
+        ------
+        UnknownNameError
+            If a pattern matches nothing.
+
+        Examples
+        --------
+        >>> from modia_py import simulate
+        >>> from modia_py.models.examples import SlidingMass
+        >>> result = simulate(SlidingMass(), 1.0, times=3)
+        >>> result.expand("?"), result.expand("der(*)")
+        (('s', 'r', 'v', 'f', 'u'), ('der(s)', 'der(r)', 'der(v)'))
+        """
+        if not is_pattern(text):
+            return (text,)
+        found = matching(text, self.variables) or matching(text, self.parameters)
+        if text.lstrip().startswith("der"):
+            found = [name for name in found if name in self]
+        if not found:
+            raise UnknownNameError(
+                f"Nothing in the result of {self.model} matches {text!r}. "
+                f"{did_you_mean(text, [*self.names_in_order, *self.parameters])}"
+            )
+        return tuple(found)
 
     def _is_known(self, name: str) -> bool:
         return name in self.variables or name in self.parameters
@@ -302,6 +396,14 @@ class Trajectories:
         asked = wanted.name if wanted is not None else text
         proposal = did_you_mean(asked, [*self.variables, *self.parameters, "time"])
         return f"The result of {self.model} has no {text!r}. {proposal}"
+
+
+def _rank(variable: ResultVariable) -> int:
+    if variable.role == "state":
+        return 0
+    if variable.role == "alias":
+        return 3
+    return 2 if "." in variable.name else 1
 
 
 def derivative_unit(unit: str | None) -> str | None:

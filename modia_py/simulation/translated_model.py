@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -19,19 +18,20 @@ from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
 from ..program.program import Arguments, Program
-from ..program.remembered import remembered
+from ..program.remembered import digest_of, remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
+from ..program.variable_roles import variable_roles
 from ..results.result import ResultVariable
 from ..solvers import Status
 from ..start.consistent import consistent_start, fully_assigned_start
 from ..start.errors import NoStartFound
 from ..start.events import start_with_events, with_rows_of_mode
 from ..start.impulse import impulsive_start, in_other_form
-from ..start.problem import StartPoint, StartProblem, slow_start_report
+from ..start.problem import StartPoint, StartProblem, slow_start_report, start_digest
 from ..start.regularity import check_regular
-from ..start.values import StartValues, resolve_variable, start_values
+from ..start.values import Starts, StartValues, check_starts, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
 from .compile_times import SlowCompilation, watch_compilation
 from .event_data import with_event_data
@@ -55,6 +55,11 @@ class TranslatedModel:
         self._retranslate = retranslate
         self._use(flat, translation)
 
+    @property
+    def name(self) -> str:
+        """The name of the model: that of its class."""
+        return self.flat.name
+
     def _use(self, flat: FlatModel, translation: Translation) -> None:
         self.flat, self.translation = flat, translation
         self.__dict__.pop("_variables", None)
@@ -65,6 +70,7 @@ class TranslatedModel:
     @cached_property
     def _variables(self) -> dict[str, ResultVariable]:
         """What a result tells of the variables and inputs."""
+        roles = variable_roles(self.translation)
         return {
             symbol.name: ResultVariable(
                 symbol.name,
@@ -74,6 +80,7 @@ class TranslatedModel:
                 symbol.symbol.doc,
                 tuple(k for k, (_, is_array) in enumerate(symbol.symbol.segments()) if is_array),
                 symbol.kind is SymbolKind.DISCRETE,
+                roles.get(symbol.name, ""),
             )
             for symbol in (*self.flat.variables, *self.flat.inputs, *declared_discretes(self.flat))
         }
@@ -88,6 +95,7 @@ class TranslatedModel:
     def _run(self, asked: RunRequest) -> tuple[Run, Program, Arguments, StartPoint, dict[str, float]]:
         options = asked.checked()
         self._renew()
+        check_starts(self.flat, asked.starts)
         slow = (
             SlowCompilation(self.flat.name, self.translation.functions.size) if options.progress else None
         )
@@ -110,7 +118,8 @@ class TranslatedModel:
             run = replace(self._certified(program, run, options), declared=declared)
 
         def init() -> StartValues:
-            return start_values(self._values, arguments.p, "init", asked.init, program.functions.value_map)
+            where = program.functions.value_map
+            return start_values(self._values, arguments.p, "init", asked.starts, where)
 
         small = below_tolerance(self.flat, program, run.spans, options, init)
         point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *run.lost_reinits, *small))
@@ -192,32 +201,60 @@ class TranslatedModel:
         """The start of a run, with the event that takes place there, and the data after it."""
 
         def find(arguments: Arguments) -> StartPoint:
-            return self._start(program, signals, arguments, asked.init, options.start, asked.start, report)
+            t, how = options.start, asked.start
+            return self._start(program, signals, arguments, asked.starts, t, how, report)
 
         if program.events is None:
             return find(arguments), arguments
         arguments = with_event_data(program, arguments, options)
-        point, arguments = start_with_events(program, arguments, options.start, find)
-        own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
-        self._check_regular(program, signals, own, options.start, point)
-        return point, own
+
+        def begin() -> tuple[StartPoint, Arguments]:
+            point, after = start_with_events(program, arguments, options.start, find)
+            own = with_rows_of_mode(program, options.start, point.x, point.xdot, after)
+            self._check_regular(program, signals, own, options.start, point)
+            return point, own
+
+        if not program.is_repeatable:
+            return begin()
+        where = program.functions.value_map
+        given = start_values(self._values, arguments.p, "init", asked.starts, where)
+        guess = start_values(self._values, arguments.p, "guess", asked.starts, where)
+        key = start_digest(asked.start, options.start, arguments, given, guess)
+        return remembered(program.cache.event_starts, key, MOST_STARTS, begin)
+
+    def _declared_start(self, asked: RunRequest) -> StartPoint | None:
+        """The start with the declared values of parameters and start values: near it, those of other values
+        are found in fewer iterations. None if there is none."""
+        options = asked.checked()
+        signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
+        program = self.translation.program(signals)
+        arguments = Arguments(self._values.vector({}), signals.data)
+
+        def find() -> StartPoint | None:
+            try:
+                return self._whole_start(program, signals, arguments, asked, options)[0]
+            except (ModelError, SimulationError):
+                return None
+
+        key = asked.start.encode() + digest_of(options.start, arguments)
+        return remembered(program.cache.declared_starts, key, MOST_STARTS, find)
 
     def _start(
         self,
         program: Program,
         signals: Signals,
         arguments: Arguments,
-        init: Mapping[str, Any] | None,
+        starts: Starts,
         t: float,
         how: str,
         report: Callable[[str], None] | None = None,
     ) -> StartPoint:
         """The start of a run; found again if a run before has begun with the same data."""
         own = program if how == "init" else self.translation.plain().program(signals)
-        problem = self._start_problem(own, arguments, init, t, report)
+        problem = self._start_problem(own, arguments, starts, t, report)
 
         def find() -> StartPoint:
-            point = self._found_start(program, signals, problem, init, how)
+            point = self._found_start(program, signals, problem, starts, how)
             if program.events is None:
                 self._check_regular(program, signals, arguments, t, point)
             return point
@@ -231,7 +268,7 @@ class TranslatedModel:
         program: Program,
         signals: Signals,
         problem: StartProblem,
-        init: Mapping[str, Any] | None,
+        starts: Starts,
         how: str,
     ) -> StartPoint:
         """The start in the form of a program, from a problem in this form or in the one without tearing."""
@@ -247,7 +284,8 @@ class TranslatedModel:
             if own is program:
                 raise
             try:
-                problem = self._start_problem(own, problem.arguments, init, problem.t, problem.report)
+                cold = replace(starts, near=None)
+                problem = self._start_problem(own, problem.arguments, cold, problem.t, problem.report)
                 found = consistent_start(problem)
                 x, xdot = in_other_form(own, program, problem, found.x, found.xdot)
             except SimulationError:
@@ -258,22 +296,28 @@ class TranslatedModel:
         self,
         program: Program,
         arguments: Arguments,
-        init: Mapping[str, Any] | None,
+        starts: Starts,
         t: float,
         report: Callable[[str], None] | None,
     ) -> StartProblem:
         where = program.functions.value_map
-        given = start_values(self._values, arguments.p, "init", init, where)
-        guess = start_values(self._values, arguments.p, "guess", None, where)
-        problem = StartProblem(program, given, guess, arguments, t, report)
+        given = start_values(self._values, arguments.p, "init", starts, where)
+        guess = start_values(self._values, arguments.p, "guess", starts, where)
+        problem = StartProblem(program, given, guess, arguments, t, report, starts.near)
         if program.events is not None and program.functions.size:
             x, xdot = np.split(problem.z_guess, 2)
             problem.arguments = with_rows_of_mode(program, t, x, xdot, arguments)
         return problem
 
     def _places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
-        symbol, order = resolve_variable(self.flat, name)
-        where, elements = program.functions.value_map, slice(symbol.offset, symbol.offset + symbol.size)
+        found = resolve_variable(self.flat, name)
+        where, elements, order = program.functions.value_map, found.places, found.order
         if order >= where.orders or (where.place[order][elements] < 0).any():
             raise ModelError(f"{name} is not part of the equations.")
         return where.place[order][elements], where.sign[order][elements].astype(float)
+
+    def _shaped_places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Places and signs of a variable in w, in its shape."""
+        places, signs = self._places(program, name)
+        shape = resolve_variable(self.flat, name).shape
+        return places.reshape(shape), signs.reshape(shape)

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.index1 import Slot
 from ..arrays.structure import NONE, Integers
 from ..program.program import Program
-from ..program.row_names import x_name
+from ..program.row_names import node_element_name, x_name
 from .zero_parameters import zero_parameters
 
 LISTED = 8
@@ -142,10 +142,13 @@ def _unknown_name(program: Program, column: int, in_fd: bool) -> str:
         return x_name(program, column)
     if form.derivative[slot] == NONE:
         return f"der({x_name(program, column)})"
-    node, size = int(form.derivative[slot]), int(form.slot_size()[slot])
-    element = "" if size == 1 else f"[{int(program.layout.element_of[column])}]"
-    name = form.structure.variable_name(node) + element
-    aliases = [f"{alias}{element} = {sign}{name}" for sign, alias in _aliases(program, node)]
+    node = int(form.derivative[slot])
+    own, size = int(program.layout.element_of[column]), int(form.slot_size()[slot])
+    name = node_element_name(program, node, own)
+    aliases = []
+    for sign, alias in _aliases(program, node):  # a whole variable, or a part of one: v, v[3:7]
+        index = "" if size == 1 else f"[{own}]" if alias.endswith("]") else name[name.rindex("[") :]
+        aliases.append(f"{alias}{index} = {sign}{name}")
     return aliases[0] if aliases else name
 
 

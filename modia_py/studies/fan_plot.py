@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..optional_packages import require
-from ..results.plot import COLOURS, PANEL_HEIGHT, SINGLE_HEIGHT, STYLE, WIDTH
+from ..results.figures import COLOURS, PANEL_HEIGHT, SINGLE_HEIGHT, WIDTH, new_figure, our_style
 
 BANDS = ((0.05, 0.95), (0.25, 0.75))
 """Quantiles between which bands are drawn, the widest first."""
@@ -24,14 +23,9 @@ def fan_plot(
     title: str | None,
 ) -> Any:
     """A panel for each (name, unit, curves); each curve is (label, values of lanes over time)."""
-    matplotlib = require("matplotlib", "plot", "Plotting")
-    style = {**STYLE, "axes.prop_cycle": matplotlib.rcsetup.cycler(color=COLOURS)}
     height = SINGLE_HEIGHT if len(panels) == 1 else PANEL_HEIGHT * len(panels) + 0.5
-    module = "matplotlib.figure" if file is not None else "matplotlib.pyplot"
-    make = require(module, "plot", "Plotting")
-    make = make.Figure if file is not None else make.figure
-    with matplotlib.rc_context(style):
-        figure = make(figsize=(WIDTH, height), layout="constrained")
+    with our_style():
+        figure = new_figure((WIDTH, height), without_window=file is not None)
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
         for axis, (name, unit, curves) in zip(axes, panels, strict=True):
             for k, (label, values) in enumerate(curves):

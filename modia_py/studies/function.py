@@ -14,11 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError, did_you_mean
+from ..language.flat_names import find_elements
 from ..results.result import Result
 from ..simulation.request import RunRequest
 from ..start.values import resolve_variable
 from .host_simulation import HostSimulation, Simulations
 from .jax_rules import call, call_on_host
+from .recording import check_method
 from .theta import Names, make_names
 
 DERIVATIVES = ("reverse", "forward")
@@ -61,6 +63,7 @@ class SimulationFunction:
             **{"progress": False, **options},
         )
         asked.checked()
+        check_method(asked)
         self._named = names
         self._simulations = Simulations(sim, names, asked, outputs, self._shapes, memory)
         self._hosts: dict[Any, HostSimulation] = {}
@@ -139,16 +142,14 @@ class SimulationFunction:
 def _output_shapes(sim: Any, outputs: Sequence[str]) -> dict[str, tuple[int, ...]]:
     if isinstance(outputs, str) or not outputs:
         raise ModelError(f"outputs is a list of names of variables, not {outputs!r}.")
-    discretes = {symbol.name for symbol in sim.flat.declared_discretes}
     shapes = {}
     for name in outputs:
-        if name in discretes:
+        if find_elements(name, sim._values.discretes) is not None:
             raise ModelError(
                 f"'{name}' is discrete: it jumps, and is not an output with derivatives. Give a variable "
                 f"an equation with it, or read it from `f.result(...)`."
             )
-        symbol, _ = resolve_variable(sim.flat, name)
-        shapes[name] = tuple(symbol.shape)
+        shapes[name] = tuple(resolve_variable(sim.flat, name).shape)
     return shapes
 
 

@@ -219,9 +219,10 @@ class DataMaps:
 
     def __init__(self, host: HostSimulation, signals: Any):
         sim, names = host.simulations.sim, host.simulations.names
+        guess = host.simulations.asked.guess
 
         def data(x: Any) -> RunData:
-            return names.data(sim, signals, host.theta(x))
+            return names.data(sim, signals, host.theta(x), guess)
 
         def push(x: Any, u: Any) -> RunData:
             return jax.vmap(lambda u: jax.jvp(data, (x,), (u,))[1])(u)

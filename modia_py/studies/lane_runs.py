@@ -1,7 +1,8 @@
 """Runs of some lanes, one after the other: what is the same for all of them is checked once.
 
-A lane does what `simulate` does with its values, to the last bit, its certificate included; what fails in
-a lane is its status and message, and its values are NaN.
+A lane does what `simulate` does with its values, its certificate included, but for where its start is
+looked for: from that with the declared values, which is near. So it does not depend on other lanes, to the
+last bit. What fails in a lane is its status and message, and its values are NaN.
 """
 
 from __future__ import annotations
@@ -78,6 +79,9 @@ def run_block(
 ) -> Block | None:
     """Run the lanes of a task in turn; None if it was stopped in between."""
     block = task.empty()
+    sim._renew()
+    near = sim._declared_start(task.asked) if task.asked.start == "init" else None
+    task = replace(task, asked=replace(task.asked, near=near))
     for lane in range(task.lanes.count):
         if stopped():
             return None
@@ -112,17 +116,15 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     """What is kept of each lane, and at which times; an error for a name, an option or an input that is
     wrong for every lane."""
     options = asked.checked()
-    sim._renew()
-    signals = make_signals(sim.flat, asked.inputs, options.start, options.stop)
+    shapes = names_and_shapes(sim, asked)
     if isinstance(asked.atol, dict):
         for name in asked.atol:
             resolve_variable(sim.flat, name)
-    shapes = _no_rows(sim, sim.translation.program(signals))
     if isinstance(names, str):
         raise ModelError(f"outputs are names in a list, [{names!r}], not one text.")
     found = []
     for name in sim._variables if names is None else names:
-        selection = shapes.select(name)
+        selection = shapes.find(name)
         if selection.constant or name == "time":
             raise UnknownNameError(f"{name!r} does not depend on time: it is no output of an ensemble.")
         found.append(Output(name, selection.elements.shape, selection.unit))
@@ -133,7 +135,15 @@ def checked_outputs(sim: Any, asked: RunRequest, names: Any) -> tuple[tuple[Outp
     return tuple(found), options.times
 
 
-def _no_rows(sim: Any, program: Any) -> Result:
+def names_and_shapes(sim: Any, asked: RunRequest) -> Result:
+    """What a run would give, without a point in time. An error for inputs that are wrong."""
+    options = asked.checked()
+    sim._renew()
+    signals = make_signals(sim.flat, asked.inputs, options.start, options.stop)
+    return empty_result(sim, sim.translation.program(signals))
+
+
+def empty_result(sim: Any, program: Any) -> Result:
     """A result without a point in time: it knows names, shapes and units."""
     outputs = Outputs(sim.flat, program, [])
 

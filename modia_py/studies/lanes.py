@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, did_you_mean
+from ..errors import ModelError
+from ..language.flat_names import find_elements
+from ..language.symbols import broadcasts
 from ..lowering.parameters import ParameterValues
 from ..start.values import resolve_variable
 
@@ -116,21 +118,15 @@ def _common_length(columns: dict[str, np.ndarray]) -> int:
 def _check_parameter(
     values: ParameterValues, name: str, column: np.ndarray, sizes: tuple[str, ...]
 ) -> None:
-    if name not in values.known:
-        if name in sizes:
-            raise ModelError(
-                f"{name!r} is an argument of {values.flat.name}: it chooses the structure (a size), and "
-                f"another one is another model. Translate a model for each, and make an ensemble of each."
-            )
-        if name in {variable.name for variable in values.flat.variables}:
+    if find_elements(name, values.known) is None:
+        check_not_structural(values.flat.name, name, sizes)
+        if find_elements(name, values.flat.by_name) is not None:
             raise ModelError(f"{name!r} is a variable, not a parameter: give its start as init=.")
-        raise ModelError(
-            f"{values.flat.name} has no parameter {name!r}. {did_you_mean(name, values.known)}"
-        )
-    parameter = values.known[name]
+    found = values.find(name)
+    parameter, selected = found.symbol, None if found.is_whole else found.shape
     if len(column):
         try:
-            parameter.symbol.checked_value(np.ones(column.shape[1:]), parameter.lead, name)
+            parameter.symbol.checked_value(np.ones(column.shape[1:]), parameter.lead, name, selected)
         except ModelError as error:
             raise ModelError(
                 f"{error} The first axis of the array, of length {len(column)}, is that of the lanes."
@@ -138,16 +134,23 @@ def _check_parameter(
 
 
 def _check_start(values: ParameterValues, name: str, column: np.ndarray) -> None:
-    if name in values.known and name not in {p.name for p in values.flat.parameters}:
-        return  # a discrete variable
-    symbol, _ = resolve_variable(values.flat, name)
-    try:
-        np.broadcast_to(np.empty(column.shape[1:]), symbol.shape)
-    except ValueError:
+    if find_elements(name, values.discretes) is not None:
+        return
+    expected = resolve_variable(values.flat, name).shape
+    if not broadcasts(column.shape[1:], expected):
         raise ModelError(
             f"The start value of {name} has shape {column.shape[1:]} in each lane, expected "
-            f"{symbol.shape}. The first axis of the array, of length {len(column)}, is that of the lanes."
-        ) from None
+            f"{expected}. The first axis of the array, of length {len(column)}, is that of the lanes."
+        )
+
+
+def check_not_structural(model: str, name: str, sizes: tuple[str, ...]) -> None:
+    """Complain about an argument of the class of a model where a parameter is wanted."""
+    if name in sizes:
+        raise ModelError(
+            f"{name!r} is an argument of {model}: it chooses the structure (a size), and another one is "
+            f"another model. Translate a model for each, and study each."
+        )
 
 
 def structural_arguments(model_class: type | None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SimulationError
+from ..errors import ModelError, SimulationError
 from ..program.program import Arguments, Program
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
@@ -30,6 +30,8 @@ from ..start.problem import StartPoint
 from .linear_maps import NoDerivative
 from .step_store import StepRows, StepStore
 
+DIFFERENTIATED = ("bdf",)
+"""Methods whose steps are."""
 PART_FOR_STEPS = 0.4
 """Of the memory that is allowed: points of steps. The rest is for what is computed from them."""
 AT_ONCE = 256
@@ -114,8 +116,18 @@ class Recording:
             return self.found
 
 
+def check_method(asked: RunRequest) -> None:
+    """Complain about a method whose steps have no derivatives."""
+    if asked.method not in DIFFERENTIATED:
+        raise ModelError(
+            f"Runs by method {asked.method!r} are not differentiated: use method={DIFFERENTIATED[0]!r}, or "
+            f"`simulate` for values alone."
+        )
+
+
 def record(sim: Any, asked: RunRequest, memory: float) -> Recording:
     """Run a model. The same run with a row at every step is made when derivatives are asked for."""
+    check_method(asked)
     asked = replace(asked, must_restart=True)
     run, program, arguments, point, seconds = sim._run(asked)
     result = sim._result(program, arguments, point, run, seconds)

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from ..errors import ModelError, SimulationError, did_you_mean
+from ..language.flat_names import find_elements
 from ..optional_packages import require
 from ..start.values import resolve_variable
 from .function import make_function
@@ -200,8 +201,9 @@ def _point(
     """Sort names, and find the values at which derivatives are taken."""
     known = {parameter.name: parameter for parameter in sim.flat.parameters}
     of_inputs = [name for name in wrt if name in inputs]
-    of_params = [name for name in wrt if name in known]
-    of_init = [name for name in wrt if name not in known and name not in inputs]
+    is_parameter = {name: find_elements(name, known) is not None for name in wrt}
+    of_params = [name for name in wrt if is_parameter[name]]
+    of_init = [name for name in wrt if not is_parameter[name] and name not in inputs]
     of_params, of_init = (
         list(dict.fromkeys([*own, *given])) for own, given in ((of_params, params), (of_init, init))
     )
@@ -209,24 +211,23 @@ def _point(
     starts = sim._values.start(vector, "init")
     theta: dict[str, np.ndarray] = {}
     for name in of_params:
-        parameter = known[name]
-        value = vector[parameter.offset : parameter.offset + parameter.size].reshape(parameter.shape)
-        theta[name] = np.asarray(value, float)
-    discretes = {symbol.name: symbol for symbol in sim.flat.declared_discretes}
+        found = sim._values.find(name)
+        theta[name] = np.asarray(vector[found.places].reshape(found.shape), float)
     for name in of_init:
-        if name in discretes:
-            raise ModelError(f"{name} is discrete: sensitivities are not taken by its start value.")
-        symbol, _ = resolve_variable(sim.flat, name)
-        if name not in init and name not in starts:
+        own = find_elements(name, sim._values.discretes) or resolve_variable(sim.flat, name)
+        value = init.get(name)
+        if value is None and not own.order and own.symbol.name in starts:
+            declared = np.broadcast_to(np.asarray(starts[own.symbol.name]), own.symbol.shape)
+            value = declared.ravel()[own.elements]
+        if value is None or not np.all(np.isfinite(value)):
             raise ModelError(f"{name} has no start value to differentiate by: give one with init={{...}}.")
-        value = init[name] if name in init else starts[name]
-        theta[name] = np.array(np.broadcast_to(np.asarray(value, float), symbol.shape))
+        theta[name] = np.array(np.broadcast_to(np.asarray(value), own.shape), float)
     for name in of_inputs:
         given = inputs[name]
         theta[name] = np.asarray(given[1] if isinstance(given, (tuple, list)) else given, float)
-    own = {name: inputs[name] for name in of_inputs}
-    fixed = {name: value for name, value in inputs.items() if name not in own}
-    return Point(tuple(of_params), tuple(of_init), own, fixed, theta)
+    driven = {name: inputs[name] for name in of_inputs}
+    fixed = {name: value for name, value in inputs.items() if name not in driven}
+    return Point(tuple(of_params), tuple(of_init), driven, fixed, theta)
 
 
 def _at(

@@ -123,7 +123,7 @@ class StartChain:
         first, program = recording.legs[0], self.program
         arguments = recording.start_arguments
         problem = self.sim._start_problem(
-            program, arguments, recording.asked.init, float(first.start.t), None
+            program, arguments, recording.asked.starts, float(first.start.t), None
         )
         z = np.concatenate([recording.point.x, recording.point.xdot])
         leaves = self.maps.take_apart(arguments)

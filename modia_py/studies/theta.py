@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import ModelError, did_you_mean
+from ..errors import ModelError
+from ..expressions.symbol_kinds import SymbolKind
+from ..language.flat_names import find_elements
 from ..program.signals import Signals
-from ..program.tables import INTERPOLATIONS, polynomials_of
-from ..start.values import resolve_variable, traced_start_values
+from ..program.tables import INTERPOLATIONS, as_table, polynomials_of
+from ..start.values import Starts, resolve_variable, traced_start_values
 
 LINEAR_IN_VALUES = ("linear", "previous", "cubic")
 
@@ -49,14 +51,12 @@ class Names:
     def check_shape(self, sim: Any, name: str, shape: tuple[int, ...]) -> None:
         """Complain about a value of the wrong shape."""
         if name in self.params:
-            (expected,) = (tuple(own.shape) for own in sim.flat.parameters if own.name == name)
-            word = "parameter"
+            expected, word = tuple(sim._values.find(name).shape), "parameter"
         elif name in self.init:
-            discretes = {own.name: own for own in sim.flat.declared_discretes}
-            symbol = discretes[name] if name in discretes else resolve_variable(sim.flat, name)[0]
-            expected, word = tuple(symbol.shape), "start value of"
+            own = find_elements(name, sim._values.discretes) or resolve_variable(sim.flat, name)
+            expected, word = tuple(own.shape), "start value of"
         else:
-            (entry,) = (own for own in sim.flat.inputs if own.name == name)
+            (entry,) = (each for each in sim.flat.inputs if each.name == name)
             expected, word = tuple(entry.shape), "input"
             given = self.given[name]
             if _is_table(given):
@@ -80,8 +80,10 @@ class Names:
             "inputs": inputs or None,
         }
 
-    def data(self, sim: Any, signals: Signals, theta: Mapping[str, Any]) -> RunData:
-        """The data of a run, as a function of theta for JAX."""
+    def data(
+        self, sim: Any, signals: Signals, theta: Mapping[str, Any], guess: Mapping[str, Any] | None = None
+    ) -> RunData:
+        """The data of a run, as a function of theta for JAX, with these guesses."""
         params = {name: theta[name] for name in self.params if name in theta}
         init = {name: theta[name] for name in self.init if name in theta}
         p = sim._values.vector(params, init)
@@ -91,8 +93,8 @@ class Names:
         )
         return RunData(
             jnp.asarray(p),
-            traced_start_values(sim._values, p, "init", init),
-            traced_start_values(sim._values, p, "guess", None),
+            traced_start_values(sim._values, p, "init", Starts(init, guess)),
+            traced_start_values(sim._values, p, "guess", Starts(init, guess)),
             each,
         )
 
@@ -103,24 +105,28 @@ def make_names(
     """Check the names of a function's argument."""
     flat = sim.flat
     params, init = tuple(_each(params, "params")), tuple(_each(init, "init"))
-    known = {symbol.name for symbol in flat.parameters}
     for name in params:
-        if name not in known:
+        try:
+            found = sim._values.find(name)
+        except ModelError as error:
             raise ModelError(
-                f"{flat.name} has no parameter '{name}'. {did_you_mean(name, known)} Sizes, and other "
-                f"arguments of a class that are no `Par`, are fixed when a model is translated."
-            )
-    discretes = {symbol.name for symbol in flat.declared_discretes}
+                f"{error} Sizes, and other arguments of a class that are no `Par`, are fixed when a model is "
+                f"translated."
+            ) from None
+        if found.symbol.kind is not SymbolKind.PARAMETER:
+            raise ModelError(f"'{name}' is no parameter of {flat.name}: its start is given as init.")
     for name in init:
-        if name not in discretes:
+        if find_elements(name, sim._values.discretes) is None:
             resolve_variable(flat, name)
     given = dict(fixed_inputs or {})
     names: tuple[str, ...] = ()
     if isinstance(inputs, Mapping):
         given.update(inputs)
+        inputs = {name: as_table(value) for name, value in inputs.items()}
         names = tuple(name for name, value in inputs.items() if _has_values(value))
     else:
         names = tuple(_each(inputs, "inputs"))
+    given = {name: as_table(value) for name, value in given.items()}
     for name in names:
         if name not in given:
             raise ModelError(

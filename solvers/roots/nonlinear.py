@@ -235,8 +235,9 @@ def _newton(
             # At rounding nothing decreases any more.
             return x, _holds(g, size, AT_ROUNDING)
         x, g = x + step * delta, g_new
-        if after > 0.5 * before and step == 1.0 and _holds(g, size, AT_ROUNDING):
-            # Far away, a full step gains more than that: rows whose rounding is larger than it looks.
+        if after > 0.5 * before and _holds(g, size, AT_ROUNDING):
+            # Far away, a step gains more than that: rows whose rounding is larger than it looks, or an
+            # element that is zero and gets what the solve has rounded in others.
             return x, True
     return x, False
 

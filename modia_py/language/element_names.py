@@ -1,4 +1,4 @@
-"""What a user asks a result for: `der2(c[3].u)`, `c[::10].p.v`, `der(r)[2]`.
+"""Names of elements as text, wherever names are given: `der2(c[3].u)`, `c[::10].p.v`, `der(r)[2]`.
 
 Such a text means what it means in equations. An index on the path selects of a component array; an
 index at the end selects of all axes that are left, those of component arrays first: `c.r[:, 2]` is the

@@ -1,0 +1,124 @@
+"""What a singular structure means for connected components: sources in parallel or in series, closed loops.
+
+The over-determined part of the structure names equations. Where connections are among them, the reason is
+one that an engineer has a name for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import networkx as nx
+
+from ..arrays.transform import SingularStructure
+from ..expressions.expression import Leaf
+from ..expressions.symbol_kinds import SymbolKind
+from ..language.flat_model import FlatEquation
+from ..language.model import Connector
+from .model_structure import ModelStructure
+
+LISTED = 6
+
+
+def circuit_hint(model: ModelStructure, singular: SingularStructure) -> str:
+    """A sentence for each over-determined part that is a matter of connections; else nothing."""
+    texts = []
+    if singular.simplified is not None:
+        # It shows only in what is left without the equations that follow from others.
+        numbers = model.equation_of[singular.simplified.redundant_equations].tolist()
+        twice = [model.flat.equations[number] for number in dict.fromkeys(numbers)]
+        joins = [equation for equation in model.flat.equations if _is_connection(equation)]
+        texts = [_loop_text([each], joins) for each in twice if _is_connection(each) and not _flows(each)]
+        return f"\n{texts[0]}" if texts and texts[0] else ""
+    for part in singular.diagnosis.over:
+        numbers = dict.fromkeys(model.equation_of[part.equations].tolist())
+        equations = [model.flat.equations[number] for number in numbers]
+        joins = [equation for equation in equations if _is_connection(equation)]
+        if joins:
+            texts.append(_sources_text(equations, joins) or _loop_text(joins, joins))
+    return "".join(f"\n{text}" for text in dict.fromkeys(texts) if text)
+
+
+def _variables(equation: FlatEquation) -> list[Leaf]:
+    return [leaf for leaf in equation.equation.leaves if leaf.kind is SymbolKind.VARIABLE]
+
+
+def _is_connection(equation: FlatEquation) -> bool:
+    """Whether all variables are those of connectors, of two at least."""
+    owners = {id(leaf.symbol.component): leaf.symbol.component for leaf in _variables(equation)}
+    is_source = len(equation.equation.leaves) > len(_variables(equation))
+    return len(owners) > 1 and not is_source and all(isinstance(o, Connector) for o in owners.values())
+
+
+def _sources_text(equations: list[FlatEquation], joins: list[FlatEquation]) -> str:
+    """Components that each give the same quantity."""
+    given: dict[str, tuple[bool, str, FlatEquation]] = {}
+    for equation in equations:
+        variables = _variables(equation)
+        if len(variables) == 1 and variables[0].order == 0 and equation.owner.path:
+            is_reference = isinstance(variables[0].symbol.component, Connector)
+            given.setdefault(equation.owner.name, (is_reference, variables[0].symbol.name, equation))
+    sources = {name: entry for name, entry in given.items() if not entry[0]} or given
+    if len(sources) < 2:
+        return ""
+    names = [
+        f"{name} ({type(entry[2].owner.component).__name__})"
+        for name, entry in list(sources.items())[:LISTED]
+    ]
+    what = " and ".join(dict.fromkeys(entry[1] for entry in sources.values()))
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    if any(map(_flows, joins)):
+        return (
+            f"{listed} are connected in series: each of them gives its {what}, and the same flows through "
+            f"all. Leave one out, or connect something in parallel to it that takes the difference."
+        )
+    return (
+        f"{listed} are connected in parallel, or in a loop: each of them gives its {what}, one too many. "
+        f"Leave one out, or put something in between, such as a small resistance."
+    )
+
+
+def _flows(equation: FlatEquation) -> bool:
+    return any(leaf.symbol.is_flow for leaf in _variables(equation))
+
+
+def _loop_text(begins: list[FlatEquation], joins: list[FlatEquation]) -> str:
+    """Components whose connections close a loop, around which something is given twice."""
+    graph = nx.Graph()
+    owner: dict[str, str] = {}
+    joins = [equation for equation in joins if not _flows(equation)]
+    for equation in joins:
+        connectors = [leaf.symbol.component for leaf in _variables(equation)]
+        for connector in connectors:
+            owner[_path(connector)] = _path(connector._parent)
+            graph.add_edge(_path(connector), (_path(connector._parent),))
+        graph.add_edge(*map(_path, connectors[:2]))
+    for equation in begins:
+        ends = [_path(leaf.symbol.component) for leaf in _variables(equation)][:2]
+        if equation not in joins or not graph.has_edge(*ends):
+            continue
+        graph.remove_edge(*ends)
+        around = nx.shortest_path(graph, *ends) if nx.has_path(graph, *ends) else []
+        graph.add_edge(*ends)
+        members = [*dict.fromkeys(owner[node] for node in around if node in owner)]
+        if len(members) > 1:
+            return _around(members, {leaf.symbol.name: leaf.symbol.shape for leaf in _variables(equation)})
+    return ""
+
+
+def _around(members: list[str], quantities: dict[str, Any]) -> str:
+    matrices = [name for name, shape in quantities.items() if len(shape) > 1 or shape == (4,)]
+    text = (
+        f"The connections of {', '.join(members)} close a loop, around which {', '.join(quantities)} is "
+        f"given once too often."
+    )
+    if matrices:
+        text += (
+            f" If the elements of {matrices[0]} depend on each other, as those of an orientation do, all "
+            f"of them are given twice there: close the loop by a joint that states what is independent."
+        )
+    return text
+
+
+def _path(component: Any) -> str:
+    return ".".join(name for name, _ in component._segments()) or type(component).__name__
