@@ -25,7 +25,6 @@ from .simulation.translated_model import TranslatedModel
 from .solvers import Status, consistent_xdot
 from .start.events import with_rows_of_mode
 from .start.problem import StartPoint
-from .start.values import resolve_variable
 from .studies.derivative_methods import DerivativeMethods
 from .studies.steady_methods import SteadyStateMethods
 from .studies.study_methods import EnsembleMethods
@@ -196,10 +195,8 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
         flat, outputs = self.flat, run.outputs
         assert outputs is not None
         assert run.options is not None
-        vector = np.asarray(arguments.p)
-        parameters = {
-            p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
-        }
+        p = np.asarray(arguments.p)
+        parameters = {own.name: p[own.offset :][: own.size].reshape(own.shape) for own in flat.parameters}
         return Result(
             self.name,
             np.concatenate([np.zeros(0), *(span.t for span in run.spans)]),
@@ -394,18 +391,9 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
             options = replace(asked, stop_time=start_time + 1.0, times=2).checked()
             point, arguments = self._whole_start(program, signals, arguments, asked, options)
             x, xdot = point.x, point.xdot
-        named = {
-            entry.name: entry.offset + np.arange(entry.size).reshape(entry.shape)
-            for entry in self.flat.inputs
-        }
+        named = {own.name: own.offset + np.arange(own.size).reshape(own.shape) for own in self.flat.inputs}
         chosen = {name: self._shaped_places(program, name) for name in outputs}
         return linear_model(program, time, x, xdot, arguments, named, chosen)
-
-    def _shaped_places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """Places and signs of a variable in w, in its shape."""
-        places, signs = self._places(program, name)
-        shape = resolve_variable(self.flat, name).shape
-        return places.reshape(shape), signs.reshape(shape)
 
     def __repr__(self) -> str:
         return f"CompiledModel({self.name}: {self.translation.transformed.form})"

@@ -282,3 +282,9 @@ class TranslatedModel:
         if order >= where.orders or (where.place[order][elements] < 0).any():
             raise ModelError(f"{name} is not part of the equations.")
         return where.place[order][elements], where.sign[order][elements].astype(float)
+
+    def _shaped_places(self, program: Program, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Places and signs of a variable in w, in its shape."""
+        places, signs = self._places(program, name)
+        shape = resolve_variable(self.flat, name).shape
+        return places.reshape(shape), signs.reshape(shape)
