@@ -56,7 +56,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Native code is compiled on first use and kept; better now than in the first simulation.
-NATIVE := from modia_py.solvers.linear import band as b; from modia_py.solvers.native import attempt as a; from modia_py.plan import planned_function as p; a.why_not(), b.why_not_native(), p.is_native()
+NATIVE := from modia_py.solvers.linear import band as b; from modia_py.solvers.native import attempt as a; from modia_py.plan import planned_function as p; a.why_not(), b.why_not_native(), p.is_native(), p.makes_steps()
 
 $(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --editable ".[plot]"

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .arrays.structure import Integers
 from .errors import ModelError, did_you_mean
-from .language.element_names import parse, readings, take
 from .language.flat_model import FlatModel
+from .language.flat_names import find_elements
 from .lowering.hint_nodes import TearPair
 
 
@@ -74,12 +72,10 @@ def checked_pairs(given: Any) -> tuple[TearPair, ...]:
 def elements_of_name(flat: FlatModel, text: str) -> tuple[Integers, int]:
     """The elements of the flat variables that a name stands for, and how often it is differentiated."""
     names = {variable.name: variable for variable in flat.variables}
-    wanted = parse(text)
-    for reading in readings(wanted, names.__contains__) if wanted is not None else ():
-        variable = names[reading.name]
-        numbers = variable.offset + np.arange(variable.size).reshape(variable.shape)
-        try:
-            return np.atleast_1d(take(numbers, reading, None, 0)).ravel(), reading.order
-        except (IndexError, ValueError) as error:
-            raise ModelError(f"tear: {text!r} selects nothing: {error}.") from None
+    try:
+        found = find_elements(text, names)
+    except ModelError as error:
+        raise ModelError(f"tear: {error}") from None
+    if found is not None:
+        return found.places, found.order
     raise ModelError(f"tear: {flat.name} has no variable {text!r}. {did_you_mean(text, names)}")

@@ -83,7 +83,7 @@ class ComponentMeta(type):
         component: Any = object.__new__(cls)  # type: ignore[arg-type]
         component._parent, component._name, component._count = None, "", count
         component._arguments, component._changes = (args, kwargs), None
-        component._outer = False
+        component._outer = None
         for name, value in cls._declared.items():
             component._attach(name, fresh_copy(value))
         initialize(component, args, kwargs)
@@ -305,7 +305,7 @@ def fresh_copy(value: Any) -> Any:
     if isinstance(value, Component) and value._outer:
         from .surroundings import outer  # it looks into components
 
-        return outer(type(value), *fresh_copy(value._arguments[0]))
+        return outer(value._outer, *fresh_copy(value._arguments[0]))
     if isinstance(value, Component):
         return type(value).construct(None, *map(fresh_copy, value._arguments))
     return value

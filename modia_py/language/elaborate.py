@@ -139,7 +139,7 @@ def _structure_keys(components: list[tuple[Segments, Shape, Component]]) -> dict
     numbers: dict[Any, int] = {}
     for _, _, component in reversed(components):  # children come after parents in the walk
         parts = tuple((name, _part_key(value, component, keys)) for name, value in vars(component).items())
-        key = (type(component), component._parent is None, component._outer, parts)
+        key = (type(component), component._parent is None, component._outer is not None, parts)
         keys[id(component)] = numbers.setdefault(key, len(numbers))
     return keys
 

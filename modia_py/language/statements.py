@@ -74,7 +74,9 @@ def _error_text(error: Exception, component: Component, where: str) -> str:
         hint = f" `{clip_text(error.obj)}` is an expression, not a component."
     elif isinstance(error, TypeError) and "not iterable" in reason:
         hint = " A statement is an equation `lhs == rhs`, or connect(a, b)."
-    return f"{where} fails ({line}): {type(error).__name__}: {reason.rstrip('.')}.{hint}"
+    kind = type(error).__name__
+    said = kind if reason == kind else f"{kind}: {reason.rstrip('.')}"
+    return f"{where} fails ({line}): {said}.{hint}"
 
 
 def _names(error: Exception) -> tuple[str, ...]:

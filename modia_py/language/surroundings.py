@@ -65,15 +65,20 @@ def outer(component_class: type, /, *arguments: Any) -> Any:
     if not (isinstance(component_class, type) and issubclass(component_class, Component)):
         raise ModelError(f"outer takes the class of a model ({user_source()}), not {component_class!r}.")
     found: Any = component_class(*arguments)
-    found._outer = True
+    found._outer = component_class
     for name, value in list(vars(found).items()):
         if isinstance(value, (Component, ComponentArray)):
             del vars(found)[name]  # not seen from here
         elif isinstance(value, Leaf) and value.kind is not SymbolKind.PARAMETER and found._is_own(value):
-            symbol = value.symbol
-            declaration = Var(symbol.shape, unit=symbol.unit, doc=symbol.doc)
-            vars(found)[name] = declaration.symbol(name, found).leaf()
+            vars(found)[name] = _seen(value.symbol, found)
     return found
+
+
+def _seen(symbol: Symbol, component: Component) -> Leaf:
+    """What stands for a symbol of the surroundings in the component that sees it."""
+    if symbol.kind is SymbolKind.PARAMETER:
+        return symbol.declaration.symbol(symbol.name, component).leaf()
+    return Var(symbol.shape, unit=symbol.unit, doc=symbol.doc).symbol(symbol.name, component).leaf()
 
 
 def bind_surroundings(components: list[Walked]) -> dict[int, list[Equation]]:
@@ -86,8 +91,12 @@ def bind_surroundings(components: list[Walked]) -> dict[int, list[Equation]]:
     for _, lead, component in components:
         if component._outer:
             owner, inner = _nearest(component)
+            # What is overridden there counts: methods, choices.
+            object.__setattr__(component, "__class__", type(inner))
             for name, value in vars(inner).items():
-                if not isinstance(value, (Leaf, Component, ComponentArray, list, tuple)):
+                if isinstance(value, Leaf) and inner._is_own(value) and name not in vars(component):
+                    vars(component)[name] = _seen(value.symbol, component)
+                elif not isinstance(value, (Leaf, Component, ComponentArray, list, tuple)):
                     vars(component)[name] = value
             between = lead[len(leads[id(owner)]) :]
             found = dict(inner._children())
@@ -109,7 +118,7 @@ def bind_surroundings(components: list[Walked]) -> dict[int, list[Equation]]:
 
 def _nearest(component: Component) -> tuple[Component, Component]:
     """What is meant by something declared by `outer`, and the component that both are below."""
-    wanted = type(component)
+    wanted = component._outer
     level = component._parent
     while level is not None:
         found = {

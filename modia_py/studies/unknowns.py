@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError, did_you_mean
+from ..language.flat_names import find_elements
 from ..start.values import resolve_variable
 from .lanes import check_not_structural, structural_arguments
 
@@ -159,9 +160,10 @@ def _pairs(names: Sequence[str] | Mapping[str, Any]) -> Iterable[tuple[str, Any]
 def _guess(sim: Any, name: str, guess: Any, start: Mapping[str, Any]) -> tuple[bool, np.ndarray]:
     """Whether it is a start value, and where the search begins."""
     known = {parameter.name: parameter for parameter in sim.flat.parameters}
-    is_start = name not in known
-    if is_start:
-        if name not in {variable.name for variable in sim.flat.variables}:
+    named = find_elements(name, known)
+    is_start = named is None
+    if named is None:
+        if find_elements(name, {variable.name: variable for variable in sim.flat.variables}) is None:
             recipe = sim.recipe
             sizes = structural_arguments(None if recipe is None else recipe.model_class)
             check_not_structural(sim.name, name, sizes)
@@ -169,24 +171,29 @@ def _guess(sim: Any, name: str, guess: Any, start: Mapping[str, Any]) -> tuple[b
             raise ModelError(
                 f"{sim.name} has no parameter and no variable {name!r}. {did_you_mean(name, names)}"
             )
-        symbol = resolve_variable(sim.flat, name).symbol
-        declared = start.get(name, sim._values.start(sim._values.vector({}), "init").get(name))
+        own = resolve_variable(sim.flat, name)
+        starts = sim._values.start(sim._values.vector({}), "init")
+        declared = start.get(name)
+        if declared is None and not own.order and own.symbol.name in starts:
+            whole = np.broadcast_to(np.asarray(starts[own.symbol.name]), own.symbol.shape)
+            declared = whole.ravel()[own.elements]
         if guess is None and declared is None:
             raise ModelError(f"{name} has no start value to begin with: give a guess, {{{name!r}: 1.0}}.")
-        shape: tuple[int, ...] = symbol.shape
+        shape = own.shape
     else:
-        parameter, vector = known[name], np.asarray(sim._values.vector({}))
-        declared = vector[parameter.offset : parameter.offset + parameter.size].reshape(parameter.shape)
-        if np.ptp(declared) == 0 and declared.ndim == len(parameter.lead) > 0:
+        parameter, vector = named.symbol, np.asarray(sim._values.vector({}))
+        declared = vector[named.places].reshape(named.shape)
+        if named.is_whole and np.ptp(declared) == 0 and declared.ndim == len(parameter.lead) > 0:
             declared = declared.flat[0]  # equal in all copies: one value for all of them
-        shape = parameter.shape
+        shape = named.shape
     try:
         value = np.array(declared if guess is None else guess, float)
         np.broadcast_to(value, shape)
     except (TypeError, ValueError):
         raise ModelError(f"The guess of {name} has shape {np.shape(guess)}, expected {shape}.") from None
-    if not is_start:
-        known[name].symbol.checked_value(value, known[name].lead, name)
+    if named is not None:
+        selected = None if named.is_whole else named.shape
+        named.symbol.symbol.checked_value(value, named.symbol.lead, name, selected)
     if not np.all(np.isfinite(value)):
         raise ModelError(f"The guess of {name} is not finite.")
     return is_start, value
