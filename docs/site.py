@@ -18,8 +18,17 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 BUILD = DOCS.parent / ".build" / "docs"
-EXPLANATION = ("structure", "solvers", "trust")
-FIRST_GUIDES = ("language", "components", "events", "simulation", "results", "ensembles", "gradients")
+EXPLANATION = ("structure", "tearing", "solvers", "trust")
+FIRST_GUIDES = (
+    "language",
+    "components",
+    "events",
+    "simulation",
+    "results",
+    "ensembles",
+    "gradients",
+    "studies",
+)
 NO_GUIDES = ("index", "gallery", *EXPLANATION)
 PACKAGES = {
     "modia_py": "Models, simulations, results",

@@ -191,10 +191,8 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
         flat, outputs = self.flat, run.outputs
         assert outputs is not None
         assert run.options is not None
-        vector = np.asarray(arguments.p)
-        parameters = {
-            p.name: vector[p.offset : p.offset + p.size].reshape(p.shape) for p in flat.parameters
-        }
+        p = np.asarray(arguments.p)
+        parameters = {own.name: p[own.offset :][: own.size].reshape(own.shape) for own in flat.parameters}
         return Result(
             self.name,
             np.concatenate([np.zeros(0), *(span.t for span in run.spans)]),
@@ -389,10 +387,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
             options = replace(asked, stop_time=start_time + 1.0, times=2).checked()
             point, arguments = self._whole_start(program, signals, arguments, asked, options)
             x, xdot = point.x, point.xdot
-        named = {
-            entry.name: entry.offset + np.arange(entry.size).reshape(entry.shape)
-            for entry in self.flat.inputs
-        }
+        named = {own.name: own.offset + np.arange(own.size).reshape(own.shape) for own in self.flat.inputs}
         chosen = {name: self._shaped_places(program, name) for name in outputs}
         return linear_model(program, time, x, xdot, arguments, named, chosen)
 
