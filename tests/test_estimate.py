@@ -204,6 +204,8 @@ def test_huge_and_tiny_units():
     assert fit["c.C"] == pytest.approx(1.6e-12, rel=1e-5)
     assert fit["r.R"] == pytest.approx(0.8e6, rel=1e-5)
     assert fit.undetermined == ()
+    one = estimate(sim, data, ["c[1].C"], params={"c[0].C": 1.6e-12, "r.R": 0.8e6})
+    assert one["c[1].C"] == pytest.approx(1.6e-12, rel=1e-5)
 
 
 def test_events_move_with_the_parameters():
@@ -287,7 +289,7 @@ def test_noise_that_is_given_too_small_is_told(decay):
         ({"time": T, "x": T}, ["k"], {"starts": 3}, "give bounds"),
         ({"time": T, "x": T}, ["k"], {"starts": 0}, "positive integer"),
         ({"time": T, "x": T}, ["k"], {"confidence": 95}, "no probability"),
-        ({"time": T[:1], "x": T[:1]}, ["k"], {}, "cannot tell 1 parameters and a noise"),
+        ({"time": T[:1], "x": T[:1]}, ["k"], {}, "cannot tell 1 unknown"),
     ],
 )
 def test_wrong_data_and_options(decay, data, parameters, options, text):

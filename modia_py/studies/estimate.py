@@ -197,6 +197,6 @@ def _check_count(problem: FitProblem) -> None:
     unknown = any(signal.noise is None for part in problem.parts for signal in part.signals)
     if unknown and problem.count <= problem.unknowns.size:
         raise ModelError(
-            f"{problem.count} measured values cannot tell {problem.unknowns.size} parameters and a noise: "
+            f"{problem.count} measured values cannot tell {problem.unknowns.size} unknown(s) and a noise: "
             f"estimate fewer, or give the noise={{...}}."
         )

@@ -47,7 +47,8 @@ def _draw_fit(axis: Any, experiment: str, own: Measured, result: Result) -> None
         colour = COLOURS[k % len(COLOURS)]
         several = f", element {k}" if curves.shape[1] > 1 else ""
         axis.plot(result.time, curves[:, k], color=colour, label=f"simulated{several}")
-        axis.plot(own.times, own.values[:, k], color=colour, label="measured" if not k else None, **POINTS)
+        dots = colour if several else COLOURS[1]
+        axis.plot(own.times, own.values[:, k], color=dots, label="measured" if not k else None, **POINTS)
     axis.set_ylabel(f"{own.name} in {own.unit}" if own.unit else own.name)
     if experiment:
         axis.set_title(experiment, fontsize=9.5, loc="left")

@@ -16,6 +16,7 @@ from scipy.stats import qmc
 
 from ..errors import ModelError, SimulationError
 from .estimate_result import Start
+from .experiment import Signal
 from .fit_problem import FitProblem
 from .unknowns import Unknowns
 
@@ -115,14 +116,13 @@ def _least_squares(
 
 def _weights(problem: FitProblem, sigma: Mapping[str, float]) -> list[list[np.ndarray]]:
     """1 / noise of each value."""
-    return [
-        [
-            1.0 / signal.noise if signal.noise is not None else np.full(signal.values.shape, 1 / sigma[s])
-            for signal in part.signals
-            for s in (signal.name,)
-        ]
-        for part in problem.parts
-    ]
+
+    def of(signal: Signal) -> np.ndarray:
+        if signal.noise is not None:
+            return np.asarray(1.0 / signal.noise)
+        return np.full(signal.values.shape, 1.0 / sigma[signal.name])
+
+    return [[of(signal) for signal in part.signals] for part in problem.parts]
 
 
 def _noise(problem: FitProblem, q: np.ndarray, before: Mapping[str, float]) -> dict[str, float]:

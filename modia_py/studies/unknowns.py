@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError, did_you_mean
-from ..language.flat_names import find_elements
+from ..language.flat_names import find_elements, whole_name
 from ..start.values import resolve_variable
 from .lanes import check_not_structural, structural_arguments
 
@@ -160,40 +160,39 @@ def _pairs(names: Sequence[str] | Mapping[str, Any]) -> Iterable[tuple[str, Any]
 def _guess(sim: Any, name: str, guess: Any, start: Mapping[str, Any]) -> tuple[bool, np.ndarray]:
     """Whether it is a start value, and where the search begins."""
     known = {parameter.name: parameter for parameter in sim.flat.parameters}
-    named = find_elements(name, known)
-    is_start = named is None
-    if named is None:
-        if find_elements(name, {variable.name: variable for variable in sim.flat.variables}) is None:
-            recipe = sim.recipe
-            sizes = structural_arguments(None if recipe is None else recipe.model_class)
-            check_not_structural(sim.name, name, sizes)
-            names = [*known, *(variable.name for variable in sim.flat.variables)]
-            raise ModelError(
-                f"{sim.name} has no parameter and no variable {name!r}. {did_you_mean(name, names)}"
-            )
-        own = resolve_variable(sim.flat, name)
-        starts = sim._values.start(sim._values.vector({}), "init")
-        declared = start.get(name)
-        if declared is None and not own.order and own.symbol.name in starts:
-            whole = np.broadcast_to(np.asarray(starts[own.symbol.name]), own.symbol.shape)
-            declared = whole.ravel()[own.elements]
-        if guess is None and declared is None:
-            raise ModelError(f"{name} has no start value to begin with: give a guess, {{{name!r}: 1.0}}.")
-        shape = own.shape
-    else:
-        parameter, vector = named.symbol, np.asarray(sim._values.vector({}))
-        declared = vector[named.places].reshape(named.shape)
-        if named.is_whole and np.ptp(declared) == 0 and declared.ndim == len(parameter.lead) > 0:
+    variables = {variable.name: variable for variable in sim.flat.variables}
+    vector = np.asarray(sim._values.vector({}))
+    if (found := find_elements(name, known)) is not None:
+        declared = vector[found.places].reshape(found.shape)
+        if found.is_whole and declared.ndim == len(found.symbol.lead) > 0 and np.ptp(declared) == 0:
             declared = declared.flat[0]  # equal in all copies: one value for all of them
-        shape = named.shape
+    elif (found := find_elements(name, variables)) is not None:
+        declared = start.get(name)
+        of_variable = sim._values.start(vector, "init").get(found.symbol.name)
+        if declared is None and of_variable is not None and not found.order:
+            declared = np.broadcast_to(of_variable, found.symbol.shape).ravel()[found.elements]
+        if guess is None and (declared is None or not np.all(np.isfinite(declared))):
+            raise ModelError(f"{name} has no start value to begin with: give a guess, {{{name!r}: 1.0}}.")
+    else:
+        recipe = sim.recipe
+        check_not_structural(
+            sim.name, name, structural_arguments(None if recipe is None else recipe.model_class)
+        )
+        raise ModelError(
+            f"{sim.name} has no parameter and no variable {name!r}. "
+            f"{did_you_mean(whole_name(name), [*known, *variables])}"
+        )
+    is_start = found.symbol.name in variables
     try:
         value = np.array(declared if guess is None else guess, float)
-        np.broadcast_to(value, shape)
+        np.broadcast_to(value, found.shape)
     except (TypeError, ValueError):
-        raise ModelError(f"The guess of {name} has shape {np.shape(guess)}, expected {shape}.") from None
-    if named is not None:
-        selected = None if named.is_whole else named.shape
-        named.symbol.symbol.checked_value(value, named.symbol.lead, name, selected)
+        raise ModelError(
+            f"The guess of {name} has shape {np.shape(guess)}, expected {found.shape}."
+        ) from None
+    if not is_start:
+        selected = None if found.is_whole else found.shape
+        found.symbol.symbol.checked_value(value, found.symbol.lead, name, selected)
     if not np.all(np.isfinite(value)):
         raise ModelError(f"The guess of {name} is not finite.")
     return is_start, value
@@ -225,7 +224,8 @@ def _scales(
     found = np.where(guess != 0, np.abs(guess), width)
     for entry in entries:
         own = entry.places
-        nominal = sim.flat.by_name[entry.name].symbol.nominal if entry.is_start else None
+        symbol = resolve_variable(sim.flat, entry.name).symbol.symbol if entry.is_start else None
+        nominal = None if symbol is None else symbol.nominal
         usual = 1.0 if nominal is None else float(np.max(nominal))
         largest = np.abs(guess[own]).max(initial=0.0) or usual
         found[own] = np.where(found[own] > 0, found[own], largest)
