@@ -161,15 +161,19 @@ def reached(tail: Integers, head: Integers, count: int, begin: Integers) -> Inte
 
 
 def structure_graph(
-    structure: Structure, equations: Integers, variables: Integers
+    structure: Structure, equations: Integers, variables: Integers, hidden: Integers | None = None
 ) -> tuple[Graph, Integers]:
-    """The graph between some equations and some variables, and the entries of the structure in it."""
+    """The graph between some equations and some variables, and the entries of the structure in it.
+
+    Entries with the flag `hidden` are left out.
+    """
     row_of = np.full(structure.equation_count, NONE)
     row_of[equations] = np.arange(len(equations))
     column_of = np.full(structure.variable_count, NONE)
     column_of[variables] = np.arange(len(variables))
     row, column = row_of[structure.equation_of_entry()], column_of[structure.variables]
-    entries = np.flatnonzero((row != NONE) & (column != NONE))
+    is_inside = (row != NONE) & (column != NONE)
+    entries = np.flatnonzero(is_inside if hidden is None else is_inside & ~hidden)
     graph = Graph(
         row[entries],
         column[entries],

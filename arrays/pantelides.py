@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .constants import Constants
 from .matching import Graph, match, reached_from_rows, structure_graph
 from .structure import NONE, Integers, Structure, extend
 
@@ -100,7 +101,7 @@ def is_solvable_by_differentiation(structure: Structure) -> bool:
     return match(potential_graph(structure)[0]).is_complete()
 
 
-def pantelides(structure: Structure) -> IndexReduction:
+def pantelides(structure: Structure, constants: Constants | None = None) -> IndexReduction:
     """Differentiate until the equations of highest order can be matched with the highest derivatives.
 
     The algorithm of C. C. Pantelides (1988), on arrays.
@@ -109,6 +110,8 @@ def pantelides(structure: Structure) -> IndexReduction:
     ----------
     structure : Structure
         Who occurs where, at which derivative order.
+    constants : Constants, optional
+        Variables that do not change: their derivatives are zero, and no variables.
 
     Returns
     -------
@@ -142,20 +145,26 @@ def pantelides(structure: Structure) -> IndexReduction:
     flow = np.zeros(len(structure.variables), np.int64)
     while True:
         equations, variables = structure.highest_equations(), structure.highest_variables()
-        graph, entries = structure_graph(structure, equations, variables)
+        hidden = None if constants is None else constants.hidden(structure)
+        graph, entries = structure_graph(structure, equations, variables, hidden)
         matching = match(graph, flow[entries])
         flow[entries] = matching.flow
         if matching.is_complete():
             return IndexReduction(structure, flow)
         rows, columns = reached_from_rows(matching, matching.unmatched_rows())
-        structure, flow = _differentiate(structure, flow, equations[rows], variables[columns])
+        known = None if constants is None else constants.mask(structure)
+        structure, flow = _differentiate(structure, flow, equations[rows], variables[columns], known)
 
 
 def _differentiate(
-    structure: Structure, flow: Integers, equations: Integers, variables: Integers
+    structure: Structure,
+    flow: Integers,
+    equations: Integers,
+    variables: Integers,
+    constant: Integers | None = None,
 ) -> tuple[Structure, Integers]:
     """The extended structure, and the matching of equations handed on to their derivatives."""
-    extended = extend(structure, variables, equations)
+    extended = extend(structure, variables, equations, constant)
     old_entries = np.isin(structure.equation_of_entry(), equations)
     matched = np.flatnonzero(old_entries & (flow > 0))
     handed = np.zeros(len(extended.variables), np.int64)

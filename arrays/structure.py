@@ -265,12 +265,16 @@ def _links(given: Sequence[int] | None, count: int) -> Integers:
 
 
 def extend(
-    structure: Structure, differentiated_variables: Integers, differentiated_equations: Integers
+    structure: Structure,
+    differentiated_variables: Integers,
+    differentiated_equations: Integers,
+    constant: Integers | None = None,
 ) -> Structure:
     """The structure with derivatives of these variables and equations.
 
     The derivative of an equation contains the variables of the equation and their derivatives. It can
-    be solved for a derivative where the equation could be solved for the variable.
+    be solved for a derivative where the equation could be solved for the variable. What is constant has no
+    derivative.
     """
     new_variables = structure.variable_count + np.arange(len(differentiated_variables))
     derivative = np.append(structure.variable_derivative, np.full(len(new_variables), NONE))
@@ -278,10 +282,12 @@ def extend(
     counts = np.diff(structure.start)[differentiated_equations]
     entries = _entries_of(structure, differentiated_equations)
     old, moved = structure.variables[entries], derivative[structure.variables[entries]]
-    assert (moved != NONE).all(), "every variable of a differentiated equation has a derivative"
+    moves = moved != NONE
+    known = np.zeros(len(old), bool) if constant is None else constant[old]
+    assert (moves | known).all(), "every variable of a differentiated equation has a derivative"
     owner = np.repeat(np.arange(len(differentiated_equations)), counts)
-    pairs = np.concatenate([np.stack([owner, old], 1), np.stack([owner, moved], 1)])
-    flags = np.concatenate([np.zeros(len(old), bool), structure.solvable[entries]])
+    pairs = np.concatenate([np.stack([owner, old], 1), np.stack([owner, moved], 1)[moves]])
+    flags = np.concatenate([np.zeros(len(old), bool), structure.solvable[entries][moves]])
     order = np.lexsort((~flags, pairs[:, 1], pairs[:, 0]))
     pairs, flags = pairs[order], flags[order]
     is_new = np.append(True, (np.diff(pairs, axis=0) != 0).any(axis=1))[: len(pairs)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .blt import Blocks, blt, check_blt
+from .constants import find_constants
 from .diagnosis import Diagnosis, diagnose
 from .hints import (
     HintedLoop,
@@ -147,6 +148,7 @@ def transform(
     keep: Integers | None = None,
     tearing: bool | str = True,
     switched: Integers | None = None,
+    timeless: Integers | None = None,
     hints: Hints | None = None,
     relaxed: Hints | None = None,
     reduce: bool = False,
@@ -169,6 +171,8 @@ def transform(
         Whether variables are assigned where they can be. "auto": without long chains of assignments.
     switched : array of bool, optional
         Marks equations that may become constraints at an event.
+    timeless : array of bool, optional
+        Marks equations of variables and parameters only: a variable that they fix is constant.
     hints : Hints, optional
         Residue equations and tear variables, by the numbers of `structure`.
     relaxed : Hints, optional
@@ -224,7 +228,8 @@ def transform(
         if written.is_regular:
             raise SingularStructure(diagnose(smaller), simplified)
         raise SingularStructure(written)
-    reduction = pantelides(smaller)
+    constants = None if timeless is None else find_constants(smaller, timeless[simplified.equations])
+    reduction = pantelides(smaller, constants)
     final = reduction.structure
     outside = Hints() if more_hints is None else more_hints(simplified, reduction)
     hints = differentiated_hints(hints, final).joined(outside)

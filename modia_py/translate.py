@@ -284,6 +284,7 @@ def _transformed(
             structure.integers,
             structure.integer_rows,
             keep=structure.has_start,
+            timeless=structure.timeless,
             tearing=options.tearing,
             switched=switched,
             hints=hinted_nodes(structure, HintKind.RESIDUE),

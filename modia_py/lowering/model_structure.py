@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays.integer_equations import IntegerEquations
 from ..arrays.segments import Segments
 from ..arrays.structure import NONE, Integers, Structure, extend_mask
+from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel, FlatSymbol
 from .accesses import EquationTable, EquationTables, equation_tables
 
@@ -41,6 +42,7 @@ class ModelStructure:
     integers: IntegerEquations
     integer_rows: Integers
     has_start: Integers  # variables with an `init` or a `guess`, which are better kept in x
+    timeless: Integers  # equations that contain variables and parameters only
 
     @property
     def segments(self) -> Segments:
@@ -151,12 +153,26 @@ def _assemble(
     return ModelStructure(
         flat, tables, structure, variables.total, variables.owner, variables.copy, variables.segment,
         owner, copy, segment, integers, rows, _has_start(flat, variables, len(variable_size)),
+        _timeless(flat)[owner],
     )  # fmt: skip
 
 
 def _has_start(flat: FlatModel, variables: _VariableNodes, count: int) -> Integers:
     given = [v.symbol.init is not None or v.symbol.guess is not None for v in flat.variables]
     return extend_mask(np.array(given, bool)[variables.owner], count)
+
+
+TIMELESS = (SymbolKind.VARIABLE, SymbolKind.PARAMETER)
+
+
+def _timeless(flat: FlatModel) -> Integers:
+    """Flags of equations that contain variables and parameters only."""
+    known: dict[int, bool] = {}
+    for each in flat.equations:
+        equation = each.equation
+        if id(equation) not in known:
+            known[id(equation)] = all(leaf.kind in TIMELESS for leaf in equation.leaves)
+    return np.array([known[id(each.equation)] for each in flat.equations], bool)
 
 
 def _with_derivatives(
