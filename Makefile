@@ -1,4 +1,4 @@
-# Two commands do everything on a machine with Python 3.11 and make:  make demo,  make test.
+# Everything works on a machine with Python 3.11 and make:  make demo,  make test,  make docs.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: demo test test-all fuzz check format bench wheel clean
+.PHONY: demo test test-all docs pictures fuzz check format bench wheel clean
 
 demo: $(VENV)/.ready
 	$(BIN)/modia demo
@@ -14,8 +14,16 @@ demo: $(VENV)/.ready
 test: check
 	$(PYTEST)
 
-test-all: check
+test-all: check $(VENV)/.ready-docs
 	$(PYTEST) -m "slow or not slow"
+
+# The site, in .build/docs/html; nothing is fetched but the packages, and a warning is an error.
+docs: $(VENV)/.ready-docs
+	$(BIN)/python docs/site.py
+
+# The pictures of the documents, drawn anew by the code of their pages.
+pictures: $(VENV)/.ready-docs
+	$(BIN)/python docs/draw.py
 
 # Random models with known answers; FUZZ="--models 300 --kind circuit" for fewer. docs/trust.md has the tally.
 FUZZ ?= --models 3000 --seed 1 --minutes 90 --tally docs/trust.md
@@ -48,7 +56,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Native code is compiled on first use and kept; better now than in the first simulation.
-NATIVE := from modia_py.solvers.linear import band as b; from modia_py.solvers.native import attempt as a; from modia_py.plan import planned_function as p; a.why_not(), b.why_not_native(), p.is_native()
+NATIVE := from modia_py.solvers.linear import band as b; from modia_py.solvers.native import attempt as a; from modia_py.plan import planned_function as p; a.why_not(), b.why_not_native(), p.is_native(), p.makes_steps()
 
 $(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --editable ".[plot]"
@@ -58,6 +66,10 @@ $(VENV)/.ready: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.ready-dev: pyproject.toml tools/install_cholmod.sh | $(VENV)/.ready
 	$(PIP) install --editable ".[plot,io,dev]"
 	sh tools/install_cholmod.sh $(BIN)/python
+	touch $@
+
+$(VENV)/.ready-docs: pyproject.toml | $(VENV)/.ready
+	$(PIP) install --editable ".[plot,io,movie,docs]"
 	touch $@
 
 clean:

@@ -112,17 +112,18 @@ def _marked(nodes: Integers, count: int) -> Integers:
 
 
 def simplify_with_hints(
-    structure: Structure, integers: IntegerEquations, rows: Integers, hints: Hints
-) -> tuple[Simplified, Hints]:
-    """Remove singularities, but leave residue equations what they are if that changes nothing else; and the
-    hints in the numbers of what remains."""
-    named = hints.residues(structure.equation_count)[rows]
+    structure: Structure, integers: IntegerEquations, rows: Integers, hints: tuple[Hints, ...]
+) -> tuple[Simplified, tuple[Hints, ...]]:
+    """Remove singularities, but leave equations with hints what they are if that changes nothing else; and
+    the hints in the numbers of what remains."""
+    marks = [own.residues(structure.equation_count) for own in hints]
+    named = np.logical_or.reduce(marks)[rows]
     simplified = simplify_structure(structure, integers, rows)
     if named.any():
         left = simplify_structure(structure, _rows_of(integers, ~named), rows[~named])
         if _singular_counts(left) == _singular_counts(simplified):
             simplified = left
-    return simplified, _simplified(hints, simplified)
+    return simplified, tuple(_simplified(own, simplified) for own in hints)
 
 
 def _rows_of(integers: IntegerEquations, chosen: Integers) -> IntegerEquations:

@@ -26,11 +26,13 @@ from dataclasses import replace
 import numpy as np
 
 from .blt import Blocks, blocks_of_nodes
+from .cycles import evaluation_order
 from .hints import Hints, within_loops, without_hinted_solutions
-from .index1_form import Index1Form, Slot, check_index1
+from .index1_form import Index1Form, Slot, check_index1, condensed
 from .matching import reached
+from .relaxing import RelaxedLoop, relaxed_loops
 from .structure import NONE, Integers, Structure
-from .tearing import Tearing, assignment_order, tear
+from .tearing import Tearing, tear
 
 __all__ = ["Index1Form", "Slot", "check_index1", "special_index1"]
 
@@ -48,6 +50,7 @@ class _Builder:
         self.pairs: list[tuple[Integers, Integers]] = []
         self.residuals: list[Integers] = []
         self.torn: list[Tearing] = []
+        self.loops: tuple[RelaxedLoop, ...] = ()
         self.in_x = np.zeros(structure.variable_count, bool)
 
     def add_slots(self, kind: Slot, value: Integers, derivative: Integers, residual: Integers) -> None:
@@ -78,6 +81,8 @@ def special_index1(
     keep: Integers | None = None,
     switched: Integers | None = None,
     hints: Hints | None = None,
+    relaxed: Hints | None = None,
+    reduce: bool = False,
 ) -> Index1Form:
     """Arrange a structure that `pantelides` has reduced as special index-1 form.
 
@@ -95,12 +100,17 @@ def special_index1(
         Equations that may become constraints at an event: unknowns of their blocks are lambdas.
     hints : Hints, optional
         Residue equations and tear variables that the user has named.
+    relaxed : Hints, optional
+        Variables, and the equations in which these are relaxed.
+    reduce : bool
+        Whether relaxed loops may leave something over, to be solved last: see `relaxing`.
 
     Returns
     -------
     Index1Form
         x, rows and local assignments.
     """
+    given = structure
     structure, hinted = _with_hints(_solvable_within_blocks(structure, blocks, tearing), blocks, hints)
     keep = np.zeros(structure.variable_count, bool) if keep is None else keep
     builder = _Builder(structure)
@@ -109,6 +119,13 @@ def special_index1(
         below = _tear_level(structure, equations, variables, below, keep, hinted)
         builder.add_lower_level(below)
     switched = np.zeros(0, np.int64) if switched is None else switched
+    if relaxed is not None and len(relaxed) and tearing:
+        implied = _implied(builder)
+        marked = np.zeros(structure.equation_count, bool)
+        marked[np.append(implied, switched)] = True
+        builder.loops = relaxed_loops(
+            given, blocks, relaxed, Hints() if hints is None else hints, marked, reduce
+        )
     _add_highest_level(builder, blocks, below, keep, switched, hinted)
     return _finish(builder)
 
@@ -204,14 +221,17 @@ def _add_highest_level(
     structure = builder.structure
     none = np.zeros(0, np.int64)
     fixed_equations, fixed_variables = _differentiated(structure, below)
-    implied = structure.equation_derivative[np.concatenate([none, *builder.residuals])]
-    implied = implied[structure.equation_derivative[implied] == NONE]
+    implied = _implied(builder)
+    eliminated = np.concatenate([none, *(loop.variables for loop in builder.loops)])
+    outside = ~np.isin(fixed_variables, eliminated)
+    fixed_equations, fixed_variables = fixed_equations[outside], fixed_variables[outside]
     left = np.setdiff1d(np.setdiff1d(blocks.equations, implied), fixed_equations)
+    left = np.setdiff1d(left, np.concatenate([none, *(loop.equations for loop in builder.loops)]))
     # In the order of the blocks, so that what is needed comes first.
     order = np.full(structure.equation_count, NONE)
     order[blocks.equations] = np.arange(len(blocks.equations))
     left = left[np.argsort(order[left])]
-    free = np.setdiff1d(blocks.variables, fixed_variables)
+    free = np.setdiff1d(np.setdiff1d(blocks.variables, fixed_variables), eliminated)
     integral = builder.integral[free]
     kept = keep[free] | ((integral != NONE) & keep[integral])
     # A derivative whose integral is in x already is known as xdot: assigning it would need another row.
@@ -252,6 +272,13 @@ def _add_highest_level(
     builder.residuals.append(implied)
 
 
+def _implied(builder: _Builder) -> Integers:
+    """Equations of the highest level that are derivatives of constraints."""
+    structure = builder.structure
+    implied = structure.equation_derivative[np.concatenate([np.zeros(0, np.int64), *builder.residuals])]
+    return implied[structure.equation_derivative[implied] == NONE]
+
+
 def _names_a_state(structure: Structure, equations: Integers) -> Integers:
     """Whether an equation says that a derivative is a state, w == der(phi), and nothing else.
 
@@ -285,6 +312,8 @@ def _finish(builder: _Builder) -> Index1Form:
     variables = np.concatenate([none, *(pair[1] for pair in builder.pairs)])
     assigned = np.zeros(structure.variable_count, bool)
     assigned[variables] = True
+    for loop in builder.loops:
+        assigned[loop.variables] = True
     # Integrals below the lowest equations of their block: they only follow their derivatives.
     followers = (structure.variable_derivative != NONE) & ~builder.in_x & ~assigned
     builder.add_states(np.flatnonzero(followers))
@@ -296,7 +325,10 @@ def _finish(builder: _Builder) -> Index1Form:
     chain_slot = np.flatnonzero(tied)
     chain_variable = derivative[chain_slot]
     derivative = np.where(tied, NONE, derivative)
-    order = assignment_order(structure, equations, variables)
+    rows = condensed(structure, equations, variables, builder.loops)
+    order = evaluation_order(rows[0], rows[1], structure.variable_count, rows[2], rows[3])
+    assert len(order) == len(rows[2]), "the assignments depend on each other in a cycle"
+    order = order[order < len(equations)]
     form = Index1Form(
         structure,
         kind,
@@ -311,6 +343,7 @@ def _finish(builder: _Builder) -> Index1Form:
         variables[order],
         builder.residuals[-1],
         tuple(builder.torn),
+        builder.loops,
     )
     assert form.size == form.row_count, f"{form.row_count} rows for {form.size} slots: {form}"
     return form

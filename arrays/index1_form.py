@@ -10,7 +10,9 @@ from enum import IntEnum
 
 import numpy as np
 
+from .cycles import assignment_stages, evaluation_order
 from .matching import Graph, match
+from .relaxing import RelaxedLoop
 from .structure import NONE, Integers, Structure
 from .tearing import Tearing, check_assignments
 
@@ -60,6 +62,8 @@ class Index1Form:
         Equations that are implied by others.
     levels : tuple of Tearing
         How each level was torn, the lowest first.
+    loops : tuple of RelaxedLoop
+        Loops that are solved as a whole, by elimination in a sequence.
     """
 
     structure: Structure
@@ -75,6 +79,7 @@ class Index1Form:
     local_variables: Integers
     dropped: Integers
     levels: tuple[Tearing, ...]
+    loops: tuple[RelaxedLoop, ...] = ()
 
     def slot_size(self) -> Integers:
         """Give the number of scalars in each slot of x.
@@ -88,6 +93,44 @@ class Index1Form:
         named = np.where(self.value != NONE, self.value, self.derivative)
         of_residual = self.structure.equation_size[self.residual]
         return np.where(self.kind == Slot.MU, of_residual, sizes[named])
+
+    def assignments(self) -> list[tuple[Integers, Integers]]:
+        """List what is computed from x and xdot, each from those before.
+
+        Returns
+        -------
+        list of pairs of arrays of int
+            Equations, and the variables they are solved for: one of each, or those of a loop.
+        """
+        stage, loop_stage = self.stages()
+        single = zip(self.local_equations, self.local_variables, strict=True)
+        found = [
+            ((s, k), (np.array([e]), np.array([v])))
+            for k, (s, (e, v)) in enumerate(zip(stage, single, strict=True))
+        ]
+        found += [
+            ((s, k), (loop.equations, loop.variables))
+            for k, (s, loop) in enumerate(zip(loop_stage, self.loops, strict=True))
+        ]
+        return [pair for _, pair in sorted(found, key=lambda each: each[0])]
+
+    def stages(self) -> tuple[Integers, Integers]:
+        """Tell which assignments can be made at the same time.
+
+        Returns
+        -------
+        tuple of arrays of int
+            The stage, from 1, of each local assignment, and of each loop.
+        """
+        start, variables, equations, assigned = condensed(
+            self.structure, self.local_equations, self.local_variables, self.loops
+        )
+        count = self.structure.variable_count
+        order = evaluation_order(start, variables, count, equations, assigned)
+        assert len(order) == len(equations), "assignments depend on each other in a cycle"
+        stage = np.zeros(len(equations), np.int64)
+        stage[order] = assignment_stages(start, variables, count, equations[order], assigned[order])
+        return stage[: len(self.local_equations)], stage[len(self.local_equations) :]
 
     @property
     def size(self) -> int:
@@ -130,6 +173,24 @@ class Index1Form:
         return self.structure.variable_name(int(self.value[slot]))
 
 
+def condensed(
+    structure: Structure, equations: Integers, variables: Integers, loops: tuple[RelaxedLoop, ...]
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """Assignments of single variables, and then of loops by their first variable: incidence in compressed
+    form, the numbers of the rows in it, and what they are solved for."""
+    if not loops:
+        return structure.start, structure.variables, equations, variables
+    stands_for = np.arange(structure.variable_count)
+    for loop in loops:
+        stands_for[loop.variables] = loop.variables[0]
+    rows = [structure.variables_of(e) for e in equations]
+    rows += [np.concatenate([structure.variables_of(e) for e in loop.equations]) for loop in loops]
+    rows = [np.unique(stands_for[row]) for row in rows]
+    start = np.cumsum([0, *map(len, rows)])
+    firsts = np.array([loop.variables[0] for loop in loops], np.int64)
+    return start, np.concatenate(rows), np.arange(len(rows)), np.append(variables, firsts)
+
+
 def check_index1(form: Index1Form) -> None:
     """Check that every equation has its place, every variable its value, and that the counts agree.
 
@@ -145,7 +206,8 @@ def check_index1(form: Index1Form) -> None:
     """
     structure = form.structure
     assert form.size == form.row_count
-    placed = np.concatenate([form.fd, form.fc, form.local_equations, form.dropped])
+    solved = [loop.equations for loop in form.loops]
+    placed = np.concatenate([form.fd, form.fc, form.local_equations, form.dropped, *solved])
     assert len(np.unique(placed)) == len(placed), "an equation is used twice"
     assert len(placed) == structure.equation_count, "an equation is not used"
     assert (structure.equation_derivative[form.dropped] == NONE).all()
@@ -154,11 +216,13 @@ def check_index1(form: Index1Form) -> None:
         held = held[held != NONE]
         assert not known[held].any(), "a variable has two values"
         known[held] = True
-    assert not known[form.local_variables].any(), "a variable is assigned and in x"
+    assigned = np.concatenate([form.local_variables, *(loop.variables for loop in form.loops)])
+    assert not known[assigned].any(), "a variable is assigned and in x"
     position = np.full(structure.variable_count, NONE)
-    position[form.local_variables] = np.arange(len(form.local_variables))
+    position[assigned] = np.arange(len(assigned))
     assert (known | (position != NONE)).all(), "a variable has no value"
-    check_assignments(structure, form.local_equations, form.local_variables)
+    if not form.loops:
+        check_assignments(structure, form.local_equations, form.local_variables)
     follows = structure.variable_derivative[form.value[form.chain_slot]]
     assert (form.chain_variable == follows).all(), "a chain row ties a variable to another one"
     integral = structure.integral_of_equation()
@@ -169,9 +233,9 @@ def check_index1(form: Index1Form) -> None:
     # fc does not depend on xdot: no highest derivative and no lambda below it
     moving = np.zeros(structure.variable_count, bool)
     moving[form.derivative[form.derivative != NONE]] = True
-    for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
-        used = structure.variables_of(equation)
-        moving[variable] = moving[used[used != variable]].any()
+    for equations, variables in form.assignments():
+        used = np.concatenate([structure.variables_of(equation) for equation in equations])
+        moving[variables] = moving[used[~np.isin(used, variables)]].any()
     for equation in form.fc:
         assert not moving[structure.variables_of(equation)].any(), "a constraint depends on xdot"
 
@@ -188,10 +252,10 @@ def _check_rank(form: Index1Form) -> None:
     by_xdot = np.zeros((structure.variable_count, slots), bool)
     for table, held in ((by_x, form.value), (by_xdot, form.derivative)):
         table[held[held != NONE], np.flatnonzero(held != NONE)] = True
-    for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
-        used = structure.variables_of(equation)
+    for equations, variables in form.assignments():
+        used = np.concatenate([structure.variables_of(equation) for equation in equations])
         for table in (by_x, by_xdot):
-            table[variable] = table[used[used != variable]].any(axis=0)
+            table[variables] = table[used[~np.isin(used, variables)]].any(axis=0)
     rows = [np.arange(slots) == slot for slot in form.chain_slot]
     sizes = [structure.variable_size[variable] for variable in form.chain_variable]
     rows += [by_xdot[structure.variables_of(equation)].any(axis=0) for equation in form.fd]

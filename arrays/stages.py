@@ -14,7 +14,6 @@ from dataclasses import replace
 import numpy as np
 
 from .blt import Blocks, blocks_of_nodes
-from .cycles import assignment_stages
 from .hints import Hints, within_loops
 from .index1 import Index1Form, special_index1
 from .structure import NONE, Integers, Structure
@@ -29,14 +28,7 @@ TRIES = 4  # cutting may open other ways to assign, which are as long
 
 def stages_of(form: Index1Form) -> Integers:
     """The stage, from 1, of each local assignment."""
-    structure = form.structure
-    return assignment_stages(
-        structure.start,
-        structure.variables,
-        structure.variable_count,
-        form.local_equations,
-        form.local_variables,
-    )
+    return form.stages()[0]
 
 
 def chains_may_stay(form: Index1Form, blocks: Blocks, most: int = MOST_STAGES) -> bool:
@@ -67,12 +59,23 @@ def index1_with_few_stages(
     keep: Integers | None,
     switched: Integers | None = None,
     hints: Hints | None = None,
+    relaxed: Hints | None = None,
+    reduce: bool = False,
     most: int = MOST_STAGES,
 ) -> tuple[Index1Form, str]:
     """The torn form, with chains of assignments cut, or the plain form where cutting does not help; and a
     sentence about it. Where loops are torn by hints, nothing is cut: there the user has decided."""
-    form = special_index1(structure, blocks, tearing=True, keep=keep, switched=switched, hints=hints)
-    if hints is not None and len(within_loops(hints, structure, blocks)[1]):
+    form = special_index1(
+        structure,
+        blocks,
+        tearing=True,
+        keep=keep,
+        switched=switched,
+        hints=hints,
+        relaxed=relaxed,
+        reduce=reduce,
+    )
+    if form.loops or (hints is not None and len(within_loops(hints, structure, blocks)[1])):
         return form, BY_HINTS
     longest = int(stages_of(form).max(initial=0))
     note = ALL_ASSIGNED

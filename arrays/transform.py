@@ -150,6 +150,8 @@ def transform(
     switched: Integers | None = None,
     timeless: Integers | None = None,
     hints: Hints | None = None,
+    relaxed: Hints | None = None,
+    reduce: bool = False,
     more_hints: Callable[[Simplified, IndexReduction], Hints] | None = None,
     check: bool = False,
 ) -> Transformation:
@@ -173,6 +175,10 @@ def transform(
         Marks equations of variables and parameters only: a variable that they fix is constant.
     hints : Hints, optional
         Residue equations and tear variables, by the numbers of `structure`.
+    relaxed : Hints, optional
+        Variables, and the equations in which these are relaxed.
+    reduce : bool
+        Whether relaxed loops may leave something over, to be solved last.
     more_hints : callable, optional
         More of them, in the numbers of the structure with all derivatives, which it is given.
     check : bool
@@ -212,8 +218,9 @@ def transform(
         integer_rows = np.zeros(0, np.int64)
     if not _is_balanced(structure):  # before anything is removed or set to zero
         raise SingularStructure(diagnose(structure))
-    hints = Hints() if hints is None else hints
-    simplified, hints = simplify_with_hints(structure, integers, integer_rows, hints)
+    simplified, (hints, relaxed) = simplify_with_hints(
+        structure, integers, integer_rows, (hints or Hints(), relaxed or Hints())
+    )
     smaller = simplified.structure
     if not _is_balanced(smaller) or not is_solvable_by_differentiation(smaller):
         # As the user wrote it, if that shows it; what only elimination has revealed, otherwise.
@@ -226,18 +233,28 @@ def transform(
     final = reduction.structure
     outside = Hints() if more_hints is None else more_hints(simplified, reduction)
     hints = differentiated_hints(hints, final).joined(outside)
+    relaxed = differentiated_hints(relaxed, final)
     blocks = blt(final, reduction.flow, final.highest_equations(), final.highest_variables(), hints.pairs())
     check_in_loops(outside, final, blocks)
     kept = None if keep is None else extend_mask(simplified.marks(keep), final.variable_count)
     constraints = None if switched is None else np.flatnonzero(switched[simplified.equations])
     if tearing == "auto":
-        form, tearing_note = index1_with_few_stages(final, blocks, kept, constraints, hints)
+        form, tearing_note = index1_with_few_stages(
+            final, blocks, kept, constraints, hints, relaxed, reduce
+        )
     else:
         tearing_note = (
             "all that can be assigned is, as asked" if tearing else "nothing is assigned, as asked"
         )
         form = special_index1(
-            final, blocks, tearing=bool(tearing), keep=kept, switched=constraints, hints=hints
+            final,
+            blocks,
+            tearing=bool(tearing),
+            keep=kept,
+            switched=constraints,
+            hints=hints,
+            relaxed=relaxed,
+            reduce=reduce,
         )
     if check:
         check_blt(final, reduction.flow, blocks)

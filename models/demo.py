@@ -14,6 +14,7 @@ import numpy as np
 
 from modia_py import Result, translate
 from modia_py.models.examples import HeatRod, Pendulum, SlidingMass
+from modia_py.results.figures import our_style
 
 
 def simulated(model: Any, stop_time: float, **options: Any) -> tuple[Any, Result]:
@@ -63,14 +64,21 @@ def write_plot(mass: Result, rod: Result, pendulum: Result, plot_file: str) -> N
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(10, 6), layout="constrained")
-    mass.plot("s", "f", axes=[axes[0, 0], axes[0, 1]])
-    rod.plot("T", axes=[axes[1, 0]])
-    pendulum.plot("r", axes=[axes[1, 1]])
-    titles = ("a mass on a rail", "the force of the rail", "a rod of 1000 cells", "a pendulum")
-    for axis, title in zip(axes.flat, titles, strict=True):
-        axis.set(title=title, xlabel="time in s")
-    figure.savefig(plot_file, dpi=120)
+    with our_style():
+        figure, axes = plt.subplots(2, 2, figsize=(10, 6), layout="constrained")
+        mass.plot("s", axes=[axes[0, 0]])
+        rod.plot_profile("T", axes=axes[0, 1])
+        pendulum.plot("r", axes=[axes[1, 0]])
+        pendulum.plot("v[0]", over="r[0]", axes=[axes[1, 1]])
+        titles = (
+            "a mass on a rail",
+            "a rod of 1000 cells",
+            "a pendulum",
+            "the pendulum: speed over position",
+        )
+        for axis, title in zip(axes.flat, titles, strict=True):
+            axis.set_title(title)
+        figure.savefig(plot_file, dpi=120)
 
 
 if __name__ == "__main__":

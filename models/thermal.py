@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from modia_py import Connector, Flow, Model, Par, Var, der
+from modia_py import Model, Par, Var, der
 
-from .electrical.basic import TwoPin
+from .electrical.basic import Resistor
+from .heat_port import HeatPort
 
-
-class HeatPort(Connector):
-    """Where heat flows in and out."""
-
-    T = Var(unit="K", nominal=300.0, doc="temperature")
-    Q_flow = Flow(unit="W", doc="heat flow into the component")
+STEFAN_BOLTZMANN = 5.670374419e-8
+"""W/(m2 K4), exact since the SI of 2019."""
 
 
 class HeatCapacitor(Model):
@@ -75,18 +72,119 @@ class TemperatureSensor(Model):
         return [self.T == self.port.T, self.port.Q_flow == 0]
 
 
-class HeatingResistor(TwoPin):
-    """A resistor that heats its port and depends on its temperature: R (1 + alpha (T - T_ref)) i = u."""
+class HeatingResistor(Resistor):
+    """A resistor that heats its port and depends on its temperature: `Resistor(useHeatPort=True)`.
 
-    heatPort = HeatPort()
-    R = Par(1.0, unit="Ohm", doc="resistance at T_ref")
-    T_ref = Par(300.15, unit="K", doc="reference temperature")
-    alpha = Par(0.0, unit="1/K", doc="increase of the resistance for a kelvin")
+    Parameters
+    ----------
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    def __init__(self, **changes: Any):
+        super().__init__(useHeatPort=True, **changes)
+
+
+class ThermalResistor(Model):
+    """dT = R Q_flow from port_a to port_b, dT = port_a.T - port_b.T."""
+
+    port_a = HeatPort()
+    port_b = HeatPort()
+    R = Par(1.0, unit="K/W", doc="resistance")
+    Q_flow = Var(unit="W", doc="heat flow from port_a to port_b")
+    dT = Var(unit="K", doc="port_a.T - port_b.T")
 
     def equations(self) -> Any:
-        resistance = self.R * (1 + self.alpha * (self.heatPort.T - self.T_ref))
         return [
-            *super().equations(),
-            resistance * self.i == self.u,
-            self.heatPort.Q_flow == -self.u * self.i,
+            self.dT == self.port_a.T - self.port_b.T,
+            self.dT == self.R * self.Q_flow,
+            self.port_a.Q_flow == self.Q_flow,
+            self.port_b.Q_flow == -self.Q_flow,
+        ]
+
+
+class Convection(Model):
+    """Heat from a solid to a fluid: Q_flow = Gc dT, dT = solid.T - fluid.T; Gc is a signal."""
+
+    solid = HeatPort()
+    fluid = HeatPort()
+    Gc = Var(unit="W/K", doc="conductance: a signal")
+    Q_flow = Var(unit="W", doc="heat flow from solid to fluid")
+    dT = Var(unit="K", doc="solid.T - fluid.T")
+
+    def equations(self) -> Any:
+        return [
+            self.dT == self.solid.T - self.fluid.T,
+            self.Q_flow == self.Gc * self.dT,
+            self.solid.Q_flow == self.Q_flow,
+            self.fluid.Q_flow == -self.Q_flow,
+        ]
+
+
+class BodyRadiation(Model):
+    """Radiation between two bodies: Q_flow = Gr sigma (port_a.T^4 - port_b.T^4)."""
+
+    port_a = HeatPort()
+    port_b = HeatPort()
+    Gr = Par(1.0, unit="m2", doc="net radiation conductance")
+    Q_flow = Var(unit="W", doc="heat flow from port_a to port_b")
+
+    def equations(self) -> Any:
+        radiation = self.port_a.T**4 - self.port_b.T**4
+        return [
+            self.Q_flow == STEFAN_BOLTZMANN * self.Gr * radiation,
+            self.port_a.Q_flow == self.Q_flow,
+            self.port_b.Q_flow == -self.Q_flow,
+        ]
+
+
+class PrescribedTemperature(Model):
+    """port.T = T, a signal, whatever the heat flow."""
+
+    port = HeatPort()
+    T = Var(unit="K", nominal=300.0, doc="temperature: a signal")
+
+    def equations(self) -> Any:
+        return [self.port.T == self.T]
+
+
+class FixedHeatFlow(Model):
+    """A constant heat flow out of the port: port.Q_flow = -Q_flow (1 + alpha (port.T - T_ref))."""
+
+    port = HeatPort()
+    Q_flow = Par(1.0, unit="W", doc="heat flow into what is connected, at T_ref")
+    T_ref = Par(293.15, unit="K", doc="reference temperature")
+    alpha = Par(0.0, unit="1/K", doc="increase of the heat flow for a kelvin")
+
+    def equations(self) -> Any:
+        return [self.port.Q_flow == -self.Q_flow * (1 + self.alpha * (self.port.T - self.T_ref))]
+
+
+class RelTemperatureSensor(Model):
+    """T_rel = port_a.T - port_b.T, without heat flow."""
+
+    port_a = HeatPort()
+    port_b = HeatPort()
+    T_rel = Var(unit="K", doc="port_a.T - port_b.T")
+
+    def equations(self) -> Any:
+        return [
+            self.T_rel == self.port_a.T - self.port_b.T,
+            self.port_a.Q_flow == 0,
+            self.port_b.Q_flow == 0,
+        ]
+
+
+class HeatFlowSensor(Model):
+    """The heat flow from port_a to port_b: port_a.T = port_b.T, Q_flow = port_a.Q_flow."""
+
+    port_a = HeatPort()
+    port_b = HeatPort()
+    Q_flow = Var(unit="W", doc="heat flow from port_a to port_b")
+
+    def equations(self) -> Any:
+        return [
+            self.port_a.T == self.port_b.T,
+            self.port_a.Q_flow == self.Q_flow,
+            self.port_b.Q_flow == -self.Q_flow,
         ]

@@ -23,12 +23,14 @@ class Interruptible(Interrupts):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # The context is a cycle of references: what it holds would live until Python's collector comes.
+        result, self.result = self.result, None
         try:
             super().__exit__(kind, error, trace)
         except KeyboardInterrupt as interrupt:
             error = interrupt
         if isinstance(error, KeyboardInterrupt) and not isinstance(error, SimulationInterrupted):
-            raise SimulationInterrupted(f"{self.doing} was interrupted.", self.result) from error
+            raise SimulationInterrupted(f"{self.doing} was interrupted.", result) from error
 
 
 def check_process() -> None:

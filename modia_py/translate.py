@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .arrays.hints import NotInALoop
+from .arrays.relaxing import CannotRelax
 from .arrays.stages import ALL_ASSIGNED, chains_may_stay
 from .arrays.structure import Integers
 from .arrays.transform import SingularStructure, Transformation, transform
@@ -59,6 +60,7 @@ class _Options:
 
     tearing: bool | str
     pairs: tuple[TearPair, ...]
+    relaxing: bool | str
     check: bool
 
 
@@ -68,6 +70,7 @@ def translate(
     *,
     tearing: bool | str = "auto",
     tear: Sequence[TearPair | str] = (),
+    relaxing: bool | str = True,
     check: bool = False,
     check_units: bool = True,
 ) -> CompiledModel:
@@ -86,6 +89,9 @@ def translate(
         Hints from outside: (tear variable, residue equation) of algebraic loops; None names none. An
         equation is named "residue_x" if residue(x) stands in it, or by the variable that it determines. A
         single name is both.
+    relaxing : bool or "reduce"
+        Whether loops in which variables are relaxed are solved by elimination; False: as if nothing were.
+        "reduce": what a loop leaves over without its relaxed variables is solved last, together.
     check : bool
         Validate the result of every pass; slower.
     check_units : bool
@@ -120,7 +126,9 @@ def translate(
     """
     if not isinstance(tearing, bool) and tearing != "auto":
         raise ModelError(f'tearing is True, False or "auto", not {tearing!r}.')
-    options = _Options(tearing, checked_pairs(tear), check)
+    if not isinstance(relaxing, bool) and relaxing != "reduce":
+        raise ModelError(f'relaxing is True, False or "reduce", not {relaxing!r}.')
+    options = _Options(tearing, checked_pairs(tear), relaxing, check)
     if options.pairs and tearing is False:
         raise ModelError(
             "tear names what to vary in loops; with tearing=False nothing is assigned in them."
@@ -137,7 +145,11 @@ def translate(
     if isinstance(model, Model):
         arguments, named = model._arguments
         compiled.recipe = Recipe(
-            _remade, type(model), arguments, named, {"tearing": tearing, "tear": options.pairs}
+            _remade,
+            type(model),
+            arguments,
+            named,
+            {"tearing": tearing, "tear": options.pairs, "relaxing": relaxing},
         )
     return compiled
 
@@ -163,7 +175,7 @@ def _remade(
 
 def _known_translation(flat: FlatModel, options: _Options) -> Translation:
     key, alive = fingerprint(flat)
-    key = (key, options.tearing, options.pairs)
+    key = (key, options.tearing, options.pairs, options.relaxing)
     if key in _translations and not options.check:
         _translations.move_to_end(key)
         return _translations[key][0]
@@ -198,8 +210,15 @@ def _translation(flat: FlatModel, options: _Options) -> Translation:
             transformed = _transformed(flat, structure, options, switched)
     seconds["transformation"] = clock.perf_counter() - began
     began = clock.perf_counter()
-    functions = with_plans(structure, index1_functions(structure, transformed))
-    if options.tearing == "auto" and not transformed.loops:
+    functions = with_plans(
+        structure, index1_functions(structure, transformed), needed=bool(transformed.form.loops)
+    )
+    if functions.plans is None and transformed.form.loops:
+        raise StructureError(
+            f"{flat.name}: a loop with relaxed variables cannot be solved by elimination: "
+            f"{functions.why_not_planned}. With relaxing=False it is solved with all other equations."
+        )
+    if options.tearing == "auto" and not (transformed.loops or transformed.form.loops):
 
         def other(tearing: bool) -> Form:
             form = _transformed(flat, structure, replace(options, tearing=tearing), switched)
@@ -269,6 +288,8 @@ def _transformed(
             tearing=options.tearing,
             switched=switched,
             hints=hinted_nodes(structure, HintKind.RESIDUE),
+            relaxed=hinted_nodes(structure, HintKind.RELAX) if options.relaxing else None,
+            reduce=options.relaxing == "reduce",
             more_hints=outside if options.pairs else None,
             check=options.check,
         )
@@ -277,6 +298,8 @@ def _transformed(
         raise StructureError(f"{flat.name} cannot be solved. {singular}{hint}") from None
     except NotInALoop as unused:
         raise StructureError(f"tear: {unused}") from None
+    except CannotRelax as reason:
+        raise StructureError(f"{flat.name}: {reason}") from None
     if options.pairs:
         for loop in transformed.loops:
             if not loop.is_complete:

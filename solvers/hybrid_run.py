@@ -59,7 +59,8 @@ class HybridRun:
         self.log = empty_log(int(min(max(fit, FEWEST_LOGGED), MOST_LOGGED)), size, len(discretes))
         longest = LONGEST * max(1.0, size / MANY_UNKNOWNS)
         stretches = Stretches(np.float64(SHORTEST * (t1 - t0)), np.float64(longest * (t1 - t0)))
-        self.hybrid = Hybrid(p, np.inf, np.inf, self.log, no_events(t0), stretches)
+        rhythm = no_events(t0, compiled.crossings)
+        self.hybrid = Hybrid(p, np.inf, np.inf, self.log, rhythm, stretches)
         self.message = ""
 
     @property

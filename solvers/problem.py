@@ -37,6 +37,8 @@ Flags = Sequence[bool] | np.ndarray
 class Planned(Protocol):
     """A residual that native code evaluates from data."""
 
+    watches: bool
+    """Whether the functions in which crossings are looked for are data, too."""
     at_many: bool
     """Whether the functions of many times can be called: rows of x and xdot belong to rows of t."""
 
@@ -109,7 +111,7 @@ class Problem:
         None: nothing but stopping at `crossings`.
     planned : Planned, optional
         The residual as data for native code, which then makes whole steps of small problems; None: the
-        residual is evaluated by XLA. Not used where there are events.
+        residual is evaluated by XLA.
     cache : ProblemCache
         What was made ready for this problem; not to be given.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -145,7 +146,7 @@ class Solution:
         What has solved the linear systems, and why it was taken.
     crossings : tuple of Crossing
         Zero crossings that were found.
-    events : tuple of EventRecord
+    events : sequence of EventRecord
         Events that the problem has handled.
     p_last : pytree of arrays
         Parameters at the end: discrete values may be others than at the start.
@@ -172,7 +173,7 @@ class Solution:
     statistics: Statistics
     linear_solver: str
     crossings: tuple[Crossing, ...] = ()
-    events: tuple[EventRecord, ...] = ()
+    events: Sequence[EventRecord] = ()
     p_last: Any = None
     restarts: tuple[int, ...] = ()
     refused: bool = False

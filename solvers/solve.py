@@ -14,6 +14,7 @@ from .forks import use_jax
 from .integration import Integration, OnChunk
 from .interrupts import Interrupts
 from .loop.compiled import CompiledProblem, compile_problem
+from .method.formula import RADAU
 from .problem import Problem
 from .solution import Solution
 from .status import Status
@@ -70,10 +71,11 @@ def solve(
     max_step : float
         The longest step.
     max_order : int
-        The highest order, from 1 to 5.
-    formula : {"ndf", "bdf"}
+        The highest order, from 1 to 5; that of "radau" is always 5.
+    formula : {"ndf", "bdf", "radau"}
         Numerical differentiation formulas (L. F. Shampine, M. W. Reichelt), or the classical backward
-        differentiation formulas; both in steps of variable size and order.
+        differentiation formulas, both in steps of variable size and order; or Radau IIA of order 5
+        (E. Hairer, G. Wanner), whose steps depend on nothing before them.
     linear_solver : str
         "auto" decides from size, pattern and symmetry; `Solution.linear_solver` says what and why. Or one
         of `solvers.linear.choice.SOLVERS` by name: "dense", "klu", ...
@@ -120,6 +122,8 @@ def solve(
         problem, t0, t1, x0, xdot0, p, rtol, atol, times, max_steps, initial_step, max_step, max_order
     )
     _check_stops(stops, arguments)
+    if formula == RADAU.name and max_order != RADAU.max_order:
+        raise ValueError(f"max_order = {max_order}: formula 'radau' always has order {RADAU.max_order}.")
     with Interrupts() as interrupts:
         compiled = _compile(problem, arguments, linear_solver, formula, loop)
         with compiled.workspaces.one() as workspace:

@@ -32,7 +32,7 @@ from .loop.start import Origin, start
 from .matrix.jacobian import gather_tables, pattern_of
 from .method.context import Context, Method, Tables
 from .method.controller import Work
-from .method.formula import formula_of
+from .method.formula import FORMULAS, formula_of
 from .method.numbers import AT
 from .method.replay import Record, replay
 from .method.settings import make_settings
@@ -132,7 +132,7 @@ def make_trajectory(
     use_jax()
     pattern = pattern_of(problem, p)
     solver = DenseSolver(pattern)
-    method = Method(problem, solver, pattern.directions, formula_of(formula))
+    method = Method(problem, solver, pattern.directions, formula_of(formula, FORMULAS))
     tables = Tables(gather_tables(pattern), solver.tables, problem.slope_places)
     settings = make_settings(
         problem, method.formula, solver.keeps_pivots, t_end=0.0, rtol=rtol, atol=atol, max_steps=max_steps,

@@ -257,7 +257,8 @@ def test_controlled_sources_amplifiers_and_switches():
 
 BASES = """Compliant CompliantWithVelocity CompliantWithAcceleration Supported TwoFlangesAndSupport Driven
 RelativeSensor Rigid TwoFlangesWithFriction Backlash TwoPin TwoPort VoltageSource CurrentSource
-IdealSemiconductor IdealSwitch Source StartingSource SISO SI2SO SampledBlock""".split()
+IdealSemiconductor IdealSwitch SwitchWithArc VariableSine Source StartingSource SISO SI2SO MISO
+SampledBlock""".split()
 """What several components have in common, not to be used as it is."""
 
 

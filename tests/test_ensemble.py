@@ -78,7 +78,12 @@ def ball():
     return translate(Ball())
 
 
-def test_a_lane_is_a_run_to_the_last_bit(mass):
+def same(one, other):
+    """Within the tolerance of runs: lanes look for their starts from another point."""
+    return np.allclose(one, other, rtol=1e-6, atol=1e-6 * np.abs(other).max(), equal_nan=True)
+
+
+def test_a_lane_is_a_run(mass):
     c = np.linspace(500.0, 1500.0, 40)
     n = np.tile([0.6, 0.8, 0.0], (1, 1))
     found = mass.ensemble(
@@ -94,15 +99,23 @@ def test_a_lane_is_a_run_to_the_last_bit(mass):
             0.2, params={"c": c[lane], "m": 2.0}, init={"s": found.parameters["init(s)"][lane]}, times=7
         )
         for name in ("s", "f", "der(s)"):
-            assert np.array_equal(found[name][lane], alone[name])
-        assert found.steps[lane] == alone.stats.steps
+            assert same(found[name][lane], alone[name])
+        assert abs(found.steps[lane] - alone.stats.steps) <= 0.1 * alone.stats.steps
     assert not found.failures
+
+
+def test_a_lane_does_not_depend_on_others(mass):
+    c = np.linspace(500.0, 1500.0, 9)
+    options = {"times": 5, "outputs": ["f"]}
+    many = mass.ensemble(0.2, {"c": c}, **options)
+    few = mass.ensemble(0.2, {"c": c[[7, 2]]}, **options)
+    assert np.array_equal(many["f"][[7, 2]], few["f"])
 
 
 def test_events_are_rows_that_were_asked_for(ball):
     found = ball.ensemble(1.2, {"e": [0.5, 0.7]}, times=25, outputs=["h", "count"])
     alone = ball.simulate(1.2, params={"e": 0.7}, times=25)
-    assert np.array_equal(found["h"][1], alone["h"][alone.output_rows])
+    assert same(found["h"][1], alone["h"][alone.output_rows])
     assert found["count"][1, -1] == alone.final("count")
 
 
@@ -116,7 +129,7 @@ def test_failures_stay_in_their_lane():
     assert np.isnan(found["x"][[1, 2]]).all()
     for lane in (0, 3):
         alone = sim.simulate(1.0, params={"k": found.parameters["k"][lane]}, times=5)
-        assert np.array_equal(found["x"][lane], alone["x"])
+        assert same(found["x"][lane], alone["x"])
     assert np.array_equal(found.mean("x"), found["x"][[0, 3]].mean(axis=0))
 
 

@@ -7,7 +7,21 @@ import numpy as np
 import pytest
 
 import modia_py.program.planned_residual as planned_residual
-from modia_py import Input, Model, Par, Var, der, time, translate
+from modia_py import (
+    Discrete,
+    Input,
+    Model,
+    Par,
+    Var,
+    assign,
+    der,
+    pre,
+    reinit,
+    time,
+    translate,
+    when,
+    where,
+)
 from modia_py.models.examples import HeatRod, Pendulum, SlidingMass
 from modia_py.plan.planned_function import PlannedFunction, makes_steps
 from modia_py.program.program import Arguments
@@ -137,3 +151,57 @@ def test_the_report_says_what_tearing_did():
         (False, "nothing is assigned, as asked"),
     ):
         assert f"tearing: {text}" in translate(SlidingMass(), tearing=tearing).report()
+
+
+class Watched(Model):
+    """Relations of all shapes: a bounce, a hysteresis, a thin crest, and one that is near zero for long."""
+
+    h = Var(init=1.0)
+    v = Var(init=0.0)
+    phi = Var(init=0.0)
+    x = Var(init=0.0)
+    on = Discrete(True)
+    crests = Discrete(0.0)
+    touched = Discrete(0.0)
+
+    def equations(self):
+        crest = np.sin(self.phi) > 0.99999
+        return [
+            der(self.h) == self.v,
+            der(self.v) == -9.81,
+            when(self.h < 0, reinit(self.v, -0.8 * pre(self.v))),
+            der(self.phi) == 7.0,
+            when(crest, assign(self.crests, pre(self.crests) + 1.0)),
+            when((self.phi - 3.0) ** 2 < 1e-6, assign(self.touched, pre(self.touched) + 1.0)),
+            der(self.x) == where(self.on, 1.0, 0.0) - 0.3 * self.x,
+            when([self.x > 0.7, self.x < 0.3], assign(self.on, where(self.x > 0.5, False, True))),
+        ]
+
+
+def test_native_code_finds_the_crossings_that_xla_finds():
+    def run(watches):
+        sim = translate(Watched())
+        sim.translation.cache.programs.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            if not watches:
+                patch.setattr(planned_residual, "PlannedResidual", without_watch)
+            result = sim.simulate(2.0, rtol=1e-8)
+        (program,) = sim.translation.cache.programs.values()
+        assert program.problem.planned.watches == watches
+        return result
+
+    own = planned_residual.PlannedResidual
+
+    def without_watch(plan, signals, order, crossings):
+        return own(plan, signals, order, None)
+
+    native, by_xla = run(True), run(False)
+    assert native["crests"][-1] == 2.0  # phi is 14 at the end
+    assert native["touched"][-1] == 1.0
+    assert len(native.events) == len(by_xla.events) > 10
+    times = [[event.time for event in result.events] for result in (native, by_xla)]
+    np.testing.assert_allclose(times[0], times[1], atol=1e-7)
+    for name in ("h", "x", "crests"):
+        np.testing.assert_allclose(native.final(name), by_xla.final(name), atol=1e-7)
+    again = run(True)
+    assert again["x"].tobytes() == native["x"].tobytes()

@@ -61,29 +61,69 @@ def test_examples_are_balanced(model):
     assert flat.size == flat.unknowns
 
 
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LARGEST_PICTURE = 100_000
+
+
+def name_of(document):
+    return document.relative_to(ROOT).as_posix()
+
+
 @pytest.mark.parametrize(
-    "document",
-    [
-        "README.md",
-        "docs/language.md",
-        "docs/components.md",
-        "docs/events.md",
-        "docs/gradients.md",
-        "docs/structure.md",
-        "docs/simulation.md",
-        "docs/solvers.md",
-        "docs/results.md",
-        "docs/ensembles.md",
-        "docs/tearing.md",
-    ],
+    "document", [page for page in DOCUMENTS if "```python\n" in page.read_text()], ids=name_of
 )
 def test_the_examples_in_documents_run(document, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # examples may write files
-    text = (ROOT / document).read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, document, "exec"), {"__name__": "document"})
+    """The blocks of a page are one program; what it writes is what the page shows."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    monkeypatch.syspath_prepend("")
+    monkeypatch.chdir(tmp_path)  # examples may write files, and import them
+    import draw
+
+    draw.run_page(document)
+    for picture in draw.pictures_of(document):
+        drawn_elsewhere = picture == "sliding_mass_structure.png"
+        assert drawn_elsewhere or Path(picture).exists(), f"no code of {document.name} draws {picture}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_links_in_documents_lead_somewhere(document):
+    text = re.sub(r"```.*?```", "", document.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if "://" not in target:
+            assert (document.parent / target.partition("#")[0]).exists(), target
+
+
+def test_pictures_are_small_and_shown():
+    shown = "".join(page.read_text() for page in DOCUMENTS)
+    for picture in [*(ROOT / "docs" / "pictures").iterdir(), ROOT / "docs" / "demo.png"]:
+        assert picture.stat().st_size < LARGEST_PICTURE, picture.name
+        assert picture.name in shown, f"no page shows {picture.name}"
+
+
+@pytest.mark.parametrize("tutorial", ["circuit", "mechanism", "plate"])
+def test_a_tutorial_is_short(tutorial):
+    page = (ROOT / "docs" / "tutorials" / f"{tutorial}.md").read_text()
+    program = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
+    assert len(program.splitlines()) < 30
+    assert "file=" in program
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_warnings(tmp_path):
+    pytest.importorskip("sphinx", reason="make docs installs it")
+    build = [sys.executable, ROOT / "docs" / "site.py", tmp_path]
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    for page in ("index", "gallery", "events", "tutorials/plate", "reference/modia_py"):
+        assert (tmp_path / f"{page}.html").exists()
+    reference = (tmp_path / "reference" / "modia_py.html").read_text()
+    assert 'id="modia_py.Result.plot_map"' in reference
+    fetched = re.findall(
+        r'(?:src|href)="https?://[^"]+\.(?:css|js|woff2?)', (tmp_path / "index.html").read_text()
+    )
+    assert not fetched
 
 
 def test_the_demo_checks_out(tmp_path, capsys):

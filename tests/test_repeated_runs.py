@@ -1,5 +1,8 @@
 """What a run has found is used by the next one only where all that it depends on is the same."""
 
+import gc
+import weakref
+
 import jax
 import numpy as np
 import pytest
@@ -165,3 +168,16 @@ def test_the_oldest_is_forgotten():
         assert remembered(known, bytes([k]), 3, lambda k=k: k) == k
     assert sorted(known.values()) == [2, 3, 4]
     assert remembered(known, bytes([4]), 3, lambda: 99) == 4
+
+
+def test_a_result_is_gone_with_its_last_name():
+    """Results of long vectors are large: they must not wait for Python's collector."""
+    sim = translate(SlidingMass())
+    gc.disable()
+    try:
+        result = sim.simulate(0.1)
+        alive = weakref.ref(result)
+        del result
+        assert alive() is None
+    finally:
+        gc.enable()

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from modia_py.solvers import Problem, Status, integration, polish, solve
 from modia_py.solvers.method.coefficients import DIFFERENCES
-from modia_py.solvers.method.controller import IN_JAX, Control, Outcome, StepLimits
+from modia_py.solvers.method.controller import (
+    IN_JAX,
+    MAX_ITERATIONS,
+    TOLERANCE,
+    Control,
+    Outcome,
+    StepLimits,
+)
 from modia_py.solvers.method.formula import NDF
 from modia_py.solvers.method.numbers import AT, LIMIT_AT, LIMITS, NUMBERS
 from modia_py.solvers.method.polynomial import predict
@@ -84,7 +91,8 @@ def test_numba_and_jax_decide_alike(position, found, max_order, keeps_pivots):
     st.floats(0.01, 0.95), flag, st.floats(0, 1), flag,
 )  # fmt: skip
 def test_numba_and_jax_judge_alike(size, before, iteration, rate, strict, rounding, may_stagnate):
-    given_numbers = size, before, iteration, rate, *as_numpy((strict, rounding, may_stagnate)), 0.1
+    flags = as_numpy((strict, rounding, may_stagnate))
+    given_numbers = size, before, iteration, rate, *flags, 0.1, MAX_ITERATIONS, TOLERANCE
     native = kernels._judge(*given_numbers)
     traced = IN_JAX.judge_iteration(*map(jnp.asarray, given_numbers))
     np.testing.assert_allclose(np.array(native, float), np.array([*map(float, traced)]), rtol=1e-12)

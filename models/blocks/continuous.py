@@ -156,6 +156,60 @@ class LimPID(Model):
         return [*equations, self.y0 == self.k * total, self.y == limited]
 
 
+class CriticalDamping(SISO):
+    """A low-pass filter of order n with n equal poles: der(x[k]) = w (x[k-1] - x[k]), y = x[n-1].
+
+    x[-1] stands for u; w = 2 pi f / alpha, and alpha = sqrt(2^(1/n) - 1), so that f is where the amplitude
+    is down by 3 dB.
+
+    Parameters
+    ----------
+    n : int
+        Order.
+    normalized : bool
+        Whether f is where the amplitude is down by 3 dB; else alpha = 1.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    f = Par(1.0, unit="Hz", doc="cut-off frequency")
+
+    def __init__(self, n: int = 2, normalized: bool = True, **changes: Any):
+        self.n = n
+        self.alpha = np.sqrt(2.0 ** (1 / n) - 1) if normalized else 1.0
+        self.x = Var(n, doc="states")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        x, w = self.x, 2 * np.pi * self.f / self.alpha
+        before = self.u[None] if self.n == 1 else np.concatenate([self.u[None], x[:-1]])
+        return [der(x) == w * (before - x), self.y == x[-1]]
+
+
+class SlewRateLimiter(SISO):
+    """y follows u within the time Td, not faster than Falling ... Rising: der(y) = (u - y)/Td, limited.
+
+    Reaching a limit is an event. By default Falling = -Rising.
+
+    Parameters
+    ----------
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    Rising = Par(1.0, unit="1/s", doc="largest slope")
+    Td = Par(0.001, nonzero=True, unit="s", doc="time constant")
+
+    def __init__(self, **changes: Any):
+        self.Falling = Par(-self.Rising, unit="1/s", doc="smallest slope")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        slope = (self.u - self.y) / self.Td
+        below = where(slope < self.Falling, self.Falling, slope)
+        return [der(self.y) == where(slope > self.Rising, self.Rising, below)]
+
+
 class TransferFunction(SISO):
     """y = b(s)/a(s) u, with the coefficients of the highest power first, in controllable form.
 

@@ -198,3 +198,50 @@ class RSFlipFlop(Model):
     def equations(self) -> Any:
         kept = (is_true(self.S) | pre(self.Q)) & ~is_true(self.R)
         return [follow(self.Q, kept), where(self.Q, 0.0, 1.0) == self.QI]
+
+
+class BooleanToReal(SISO):
+    """y = realTrue where u is true, else realFalse."""
+
+    realTrue = Par(1.0, doc="output where u is true")
+    realFalse = Par(0.0, doc="output where u is false")
+
+    def equations(self) -> Any:
+        return [self.y == where(is_true(self.u), self.realTrue, self.realFalse)]
+
+
+class RealToBoolean(SISO):
+    """y is true where u >= threshold."""
+
+    threshold = Par(0.5, doc="threshold")
+
+    def equations(self) -> Any:
+        return [self.y == truth(self.u >= self.threshold)]
+
+
+class MultiSwitch(Model):
+    """y = expr[k] for the first input u[k] that is true; if none is, y_default.
+
+    Parameters
+    ----------
+    nu : int
+        How many inputs.
+    expr : sequence of float
+        Values of the output, one for each input.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    y_default = Par(0.0, doc="output where no input is true")
+    y = Var(doc="output")
+
+    def __init__(self, nu: int = 1, expr: Sequence[float] = (1.0,), **changes: Any):
+        self.expr = Par(np.asarray(expr, float), doc="values of the output")
+        self.u = Var(nu, doc="inputs: truth values")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        chosen = self.y_default
+        for k in reversed(range(self.u.shape[0])):
+            chosen = where(is_true(self.u[k]), self.expr[k], chosen)
+        return [self.y == chosen]

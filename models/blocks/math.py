@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from modia_py import Model, Par, Var, where
 
 from ..tables import interpolate
@@ -57,6 +59,126 @@ class Division(SI2SO):
 
     def equations(self) -> Any:
         return [self.y == self.u1 / self.u2]
+
+
+class Add3(Model):
+    """y = k1 u1 + k2 u2 + k3 u3."""
+
+    k1 = Par(1.0, doc="gain of u1")
+    k2 = Par(1.0, doc="gain of u2")
+    k3 = Par(1.0, doc="gain of u3")
+    u1 = Var(doc="first input")
+    u2 = Var(doc="second input")
+    u3 = Var(doc="third input")
+    y = Var(doc="output")
+
+    def equations(self) -> Any:
+        return [self.y == self.k1 * self.u1 + self.k2 * self.u2 + self.k3 * self.u3]
+
+
+class LinearDependency(SI2SO):
+    """y = y0 (1 + k1 u1 + k2 u2)."""
+
+    y0 = Par(0.0, doc="value at u1 = u2 = 0")
+    k1 = Par(0.0, doc="dependency on u1")
+    k2 = Par(0.0, doc="dependency on u2")
+
+    def equations(self) -> Any:
+        return [self.y == self.y0 * (1 + self.k1 * self.u1 + self.k2 * self.u2)]
+
+
+class Max(SI2SO):
+    """y is the larger one of u1 and u2; the change is an event."""
+
+    def equations(self) -> Any:
+        return [self.y == where(self.u1 > self.u2, self.u1, self.u2)]
+
+
+class Min(SI2SO):
+    """y is the smaller one of u1 and u2; the change is an event."""
+
+    def equations(self) -> Any:
+        return [self.y == where(self.u1 < self.u2, self.u1, self.u2)]
+
+
+class MISO(Model):
+    """A vector of nu inputs, one output.
+
+    Parameters
+    ----------
+    nu : int
+        How many inputs; they are joined by equations, `self.sum.u[0] == self.sine.y`.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    y = Var(doc="output")
+
+    def __init__(self, nu: int = 1, **changes: Any):
+        self.u = Var(nu, doc="inputs")
+        super().__init__(**changes)
+
+
+class MultiSum(MISO):
+    """y = k @ u.
+
+    Parameters
+    ----------
+    nu : int
+        How many inputs.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    def __init__(self, nu: int = 1, **changes: Any):
+        self.k = Par(np.ones(nu), doc="gains")
+        super().__init__(nu, **changes)
+
+    def equations(self) -> Any:
+        return [self.y == self.k @ self.u]
+
+
+class MultiProduct(MISO):
+    """y is the product of the inputs."""
+
+    def equations(self) -> Any:
+        inputs: Any = self.u
+        return [self.y == np.prod(inputs)]
+
+
+class MinMax(Model):
+    """yMax and yMin are the largest and the smallest one of nu inputs, without events.
+
+    Parameters
+    ----------
+    nu : int
+        How many inputs.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    yMax = Var(doc="largest input")
+    yMin = Var(doc="smallest input")
+
+    def __init__(self, nu: int = 1, **changes: Any):
+        self.u = Var(nu, doc="inputs")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        inputs: Any = self.u
+        return [self.yMax == np.max(inputs), self.yMin == np.min(inputs)]
+
+
+class InverseBlockConstraints(Model):
+    """Joins two inputs and two outputs, u1 = u2 and y1 = y2: the equations between them are inverted."""
+
+    u1 = Var(doc="first input")
+    u2 = Var(doc="second input")
+    y1 = Var(doc="first output")
+    y2 = Var(doc="second output")
+
+    def equations(self) -> Any:
+        return [self.u1 == self.u2, self.y1 == self.y2]
 
 
 class Limiter(SISO):

@@ -1,15 +1,18 @@
 """Resistors, capacitors, inductors, transformers, controlled sources and meters.
 
-A pin has the potential `v` and the current `i` into the component. Of two pins, `u` is p.v - n.v
-(Modelica's library calls it v) and `i` the current from p to n.
+A pin has the potential `v` and the current `i` into the component. Of two pins, `v` is p.v - n.v, and `i`
+the current from p to n. `u` is another name for `v`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from modia_py import Connector, Flow, Model, Par, Var, der
 
+from ..heat_port import HeatPort
 from ..rotational.components import Flange
 
 
@@ -18,6 +21,10 @@ class Pin(Connector):
 
     v = Var(unit="V", doc="potential")
     i = Flow(unit="A", doc="current into the component")
+
+
+PositivePin = NegativePin = Pin
+"""Names that Modelica's library has for the two pins of a component."""
 
 
 class Ground(Model):
@@ -35,23 +42,48 @@ class TwoPin(Model):
     p = Pin()
     n = Pin()
     u = Var(unit="V", doc="voltage from p to n")
+    v = Var(unit="V", doc="the same as u, by its name in Modelica's library")
     i = Var(unit="A", doc="current from p to n")
 
     def equations(self) -> Any:
         return [
             self.u == self.p.v - self.n.v,
+            self.v == self.u,
             self.p.i + self.n.i == 0,
             self.i == self.p.i,
         ]
 
 
 class Resistor(TwoPin):
-    """Ohm's law: R i = u."""
+    """R i = u. With a heat port, R (1 + alpha (heatPort.T - T_ref)) i = u, and it heats the port.
 
-    R = Par(1.0, unit="Ohm", doc="resistance")
+    Parameters
+    ----------
+    useHeatPort : bool
+        Whether the port `heatPort` is there to be connected, with the parameters T_ref and alpha.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    R = Par(1.0, unit="Ohm", doc="resistance; with a heat port that at T_ref")
+
+    def __init__(self, useHeatPort: bool = False, **changes: Any):
+        if useHeatPort:
+            self.heatPort = HeatPort()
+            self.T_ref = Par(300.15, unit="K", doc="reference temperature")
+            self.alpha = Par(0.0, unit="1/K", doc="increase of the resistance for a kelvin")
+        self.useHeatPort = useHeatPort
+        super().__init__(**changes)
 
     def equations(self) -> Any:
-        return [*super().equations(), self.R * self.i == self.u]
+        if not self.useHeatPort:
+            return [*super().equations(), self.R * self.i == self.u]
+        resistance = self.R * (1 + self.alpha * (self.heatPort.T - self.T_ref))
+        return [
+            *super().equations(),
+            resistance * self.i == self.u,
+            self.heatPort.Q_flow == -self.u * self.i,
+        ]
 
 
 class VariableResistor(TwoPin):
@@ -88,6 +120,41 @@ class Inductor(TwoPin):
 
     def equations(self) -> Any:
         return [*super().equations(), self.L * der(self.i) == self.u]
+
+
+class SaturatingInductor(TwoPin):
+    """An inductance that becomes smaller with the current: der(Psi) = v.
+
+        Psi = Linf i + (Lzer - Linf) Ipar arctan(i/Ipar), with Psi = Lnom Inom at i = Inom
+
+    By default Lzer = 2 Lnom and Linf = Lnom/2.
+
+    Parameters
+    ----------
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    Inom = Par(1.0, nonzero=True, unit="A", doc="nominal current")
+    Lnom = Par(1.0, nonzero=True, unit="H", doc="inductance at the nominal current")
+    Psi = Var(unit="V.s", doc="flux linkage")
+    Ipar = Var(unit="A", guess=0.1, doc="current at which it begins to saturate: a constant")
+
+    def __init__(self, **changes: Any):
+        self.Lzer = Par(2 * self.Lnom, unit="H", doc="inductance near current zero, more than Lnom")
+        self.Linf = Par(0.5 * self.Lnom, unit="H", doc="inductance at large currents, less than Lnom")
+        super().__init__(**changes)
+
+    def equations(self) -> Any:
+        part = self.Ipar / self.Inom
+        share = (self.Lnom - self.Linf) / (self.Lzer - self.Linf)
+        return [
+            *super().equations(),
+            share == part * np.arctan(1 / part),
+            self.Psi
+            == self.Linf * self.i + (self.Lzer - self.Linf) * self.Ipar * np.arctan(self.i / self.Ipar),
+            der(self.Psi) == self.v,
+        ]
 
 
 class ConstantVoltage(TwoPin):

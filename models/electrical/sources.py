@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from modia_py import Par
+import numpy as np
+
+from modia_py import Par, Var, der
 
 from .. import signals
 from .basic import TwoPin
@@ -171,3 +173,69 @@ class TrapezoidVoltage(VoltageSource):
         return signals.trapezoid(
             self.V, self.rising, self.width, self.falling, self.period, self.nperiod, self.startTime
         )
+
+
+class VariableSine(TwoPin):
+    """What sources with signals for frequency and amplitude have in common: der(phi) = 2 pi f.
+
+    Parameters
+    ----------
+    useConstantAmplitude, useConstantFrequency : bool
+        Whether the amplitude is constantAmplitude, and the frequency constantFrequency; else they are
+        signals.
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
+
+    offset = Par(0.0, doc="added to the wave")
+    phi = Var(unit="rad", doc="phase; its start value is that of the wave")
+
+    def __init__(
+        self, useConstantAmplitude: bool = False, useConstantFrequency: bool = False, **changes: Any
+    ):
+        if useConstantAmplitude:
+            self.constantAmplitude = Par(1.0, doc="amplitude")
+        else:
+            self.amplitude = Var(doc="amplitude: a signal")
+        if useConstantFrequency:
+            self.constantFrequency = Par(1.0, unit="Hz", doc="frequency")
+        else:
+            self.f = Var(unit="Hz", doc="frequency: a signal")
+        self._size = self.constantAmplitude if useConstantAmplitude else self.amplitude
+        self._frequency = self.constantFrequency if useConstantFrequency else self.f
+        super().__init__(**changes)
+
+    def wave(self, function: Any) -> Any:
+        """offset + amplitude function(phi)."""
+        return self.offset + self._size * function(self.phi)
+
+    def equations(self) -> Any:
+        return [*super().equations(), der(self.phi) == 2 * np.pi * self._frequency]
+
+
+class SineVoltageVariableFrequencyAndAmplitude(VariableSine):
+    """v = offset + amplitude sin(phi), der(phi) = 2 pi f."""
+
+    def equations(self) -> Any:
+        return [*super().equations(), self.v == self.wave(np.sin)]
+
+
+class CosineVoltageVariableFrequencyAndAmplitude(VariableSine):
+    """v = offset + amplitude cos(phi), der(phi) = 2 pi f."""
+
+    def equations(self) -> Any:
+        return [*super().equations(), self.v == self.wave(np.cos)]
+
+
+class SineCurrentVariableFrequencyAndAmplitude(VariableSine):
+    """i = offset + amplitude sin(phi), der(phi) = 2 pi f."""
+
+    def equations(self) -> Any:
+        return [*super().equations(), self.i == self.wave(np.sin)]
+
+
+class CosineCurrentVariableFrequencyAndAmplitude(VariableSine):
+    """i = offset + amplitude cos(phi), der(phi) = 2 pi f."""
+
+    def equations(self) -> Any:
+        return [*super().equations(), self.i == self.wave(np.cos)]

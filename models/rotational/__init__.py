@@ -39,7 +39,7 @@ from .sources import (
     TorqueSensor,
     TorqueStep,
 )
-from .wheel import IdealRollingWheel
+from .wheel import IdealGearR2T, IdealRollingWheel
 
 __all__ = [
     "AccSensor",
@@ -62,6 +62,7 @@ __all__ = [
     "Fixed",
     "Flange",
     "IdealGear",
+    "IdealGearR2T",
     "IdealPlanetary",
     "IdealRollingWheel",
     "Inertia",

@@ -22,3 +22,17 @@ class IdealRollingWheel(Model):
             self.flangeT.s == self.radius * self.flangeR.phi,
             self.flangeR.tau + self.radius * self.flangeT.f == 0,
         ]
+
+
+class IdealGearR2T(Model):
+    """A pinion and a rack: flangeR.phi = ratio flangeT.s, 0 = ratio flangeR.tau + flangeT.f."""
+
+    flangeR = Flange()
+    flangeT = Point()
+    ratio = Par(1.0, nonzero=True, unit="rad/m", doc="angle of the pinion for a metre of the rack")
+
+    def equations(self) -> Any:
+        return [
+            self.flangeR.phi == self.ratio * self.flangeT.s,
+            self.ratio * self.flangeR.tau + self.flangeT.f == 0,
+        ]

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 
-from ..arrays.hints import HintedLoop
 from ..arrays.index1 import Slot
 from ..arrays.structure import NONE
 from ..expressions.printing import LONGEST_IN_LISTS
@@ -150,28 +149,40 @@ def _loops(translation: Translation, names: NodeNames) -> list[str]:
     for loop in transformed.loops:
         size = int(structure.variable_size[loop.tears].sum())
         torn = _count(size, "tear variable")
-        lines.append(f"loop of {loop.size}, by hints: {torn}{_operations(translation, loop)}")
+        lines.append(
+            f"loop of {loop.size}, by hints: {torn}{_operations(translation, loop.block, loop.size)}"
+        )
         lines.append(_list("varied", names.variables(loop.tears)))
         lines += [f"  residual: {structure.equation_name(e)}" for e in loop.residues[:LISTED].tolist()]
         if len(loop.residues) > LISTED:
             lines.append(f"  ... and {len(loop.residues) - LISTED} more")
         if len(loop.more_tears):
             lines.append(_list("varied without a hint", names.variables(loop.more_tears)))
+    for relaxed in transformed.form.loops:
+        size = int(structure.equation_size[relaxed.equations].sum())
+        together = [int(structure.variable_size[variables].sum()) for _, variables in relaxed.steps]
+        lines.append(
+            f"relaxed loop of {size}, eliminated in {_count(len(together), 'step')}, at most "
+            f"{max(together)} unknowns together{_operations(translation, relaxed.block, size)}"
+        )
+        lines.append(_list("in this sequence", names.variables(relaxed.variables)))
     return lines
 
 
-def _operations(translation: Translation, loop: HintedLoop) -> str:
+def _operations(translation: Translation, block: int, size: int) -> str:
     """What solving a loop amounts to, if it is linear."""
-    if loop.size > MOST_COUNTED:
+    if size > MOST_COUNTED:
         return ""
     model, transformed = translation.structure, translation.transformed
-    (solved,) = solved_loops(model, transformed, translation.functions.value_map, [loop.block])
+    (solved,) = solved_loops(model, transformed, translation.functions.value_map, [block])
     return "; not linear" if solved.count is None else f"; solved alone it takes {solved.count}"
 
 
 def _form(translation: Translation, names: NodeNames) -> list[str]:
     form = translation.transformed.form
-    local = int(form.structure.equation_size[form.local_equations].sum())
+    loops = (loop.equations for loop in form.loops)
+    assigned = np.concatenate([form.local_equations, *loops])
+    local = int(form.structure.equation_size[assigned].sum())
     lines = [
         f"special index-1 form: {form.size} unknowns in x, {form.row_count} rows; {local} assigned locally "
         f"in {_count(len(translation.functions.value_map.stages), 'stage')}"

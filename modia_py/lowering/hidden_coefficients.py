@@ -41,7 +41,9 @@ def assignment_coefficients(
     """A function of the parameters: the coefficients of all local assignments, in the order of w."""
     form, final = transformed.form, transformed.structure
     sizes = final.equation_size[form.local_equations]
-    first = equations.values.offset[form.local_variables] - 2 * form.size
+    by_place = np.argsort(equations.values.offset[form.local_variables], kind="stable")
+    first = np.zeros(len(sizes), np.int64)
+    first[by_place] = starts_of(sizes[by_place])
     pairs = _Pairs(model, transformed, equations)
     fixed = pairs.sign.astype(float)  # one number for each assignment ...
     fixed[pairs.hidden] = pairs.hidden_coefficients()

@@ -29,6 +29,7 @@ from .hidden_coefficients import assignment_coefficients
 from .intervals import interval_runs
 from .model_structure import ModelStructure
 from .node_equations import NodeEquations
+from .solved_loops import EliminatedLoop
 from .value_map import ValueMap, value_map
 
 
@@ -43,6 +44,22 @@ class Integrals:
     nodes: Integers
     residual: Callable[[], Callable[[dict[str, Any]], Any]]
     order: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pivots:
+    """What loops that are solved by elimination divide by, as a function like the residual."""
+
+    values: Callable[..., Any]
+    loops: tuple[EliminatedLoop, ...]
+
+    def names(self) -> list[tuple[str, str]]:
+        """The equation and the variable of each pivot, when the values were asked for."""
+        return [
+            (loop.equation_name(row), loop.variable_name(unknown))
+            for loop in self.loops
+            for row, unknown in loop.order
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +80,7 @@ class Index1Functions:
     pieces: int  # of program for the local assignments
     has_multipliers: bool
     integrals: Integrals
+    pivots: Pivots | None = None
     plans: Any = None
     """Plans that `residual` and `values` evaluate, if they do (`planned.Plans`),"""
     why_not_planned: str = ""
@@ -85,20 +103,27 @@ def index1_functions(model: ModelStructure, transformed: Transformation) -> Inde
     sizes = transformed.structure.equation_size
     stages = [equations.residual(form.local_equations[chosen]) for chosen in values.stages]
     cuts = np.cumsum([0] + [int(sizes[form.local_equations[chosen]].sum()) for chosen in values.stages])
+    loops = [[EliminatedLoop(form.loops[k], equations) for k in chosen] for chosen in values.loops]
     coefficients = assignment_coefficients(model, transformed, equations)
     chain_rows = interval_runs(offset[form.chain_slot], slot_size[form.chain_slot])
     chain = interval_runs(values.offset[form.chain_variable], values.size[form.chain_variable])
     fd, fc = equations.residual(form.fd), equations.residual(form.fc)
     corrections = _corrections(transformed, equations, offset)
 
-    def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
+    def compute(t: Any, x: Any, xdot: Any, p: Any, u: Any = (), pivots: list | None = None) -> Any:
         """All values. What is not known yet is zero: the residual is what an assignment makes up for."""
         known, divisors = concatenate([x, xdot], like=x), coefficients(p)
-        for number, evaluate in enumerate(stages):
+        for number, (evaluate, own) in enumerate(zip(stages, loops, strict=True)):
             w = concatenate([known, zeros(values.zero + 1 - len(known), x)], like=x)
             found = evaluate({"time": t, "w": w, "p": p, "u": u})
             solved = 0.0 - found / divisors[cuts[number] : cuts[number + 1]]  # and not -0.0
             known = concatenate([known, solved], like=x)
+            if own:
+                w = concatenate([known, zeros(values.zero + 1 - len(known), x)], like=x)
+                found = [loop.solve({"time": t, "w": w, "p": p, "u": u}) for loop in own]
+                known = concatenate([known, *(GraphArray(x.graph, f.unknowns) for f in found)], like=x)
+                if pivots is not None:
+                    pivots += [f.pivots for f in found]
         return concatenate([known, zeros(1, x)], like=x)
 
     def residual(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
@@ -122,6 +147,12 @@ def index1_functions(model: ModelStructure, transformed: Transformation) -> Inde
             rows = rows + _all(gradient, chain_rows) * acts_on
         return concatenate([rows, fd(vectors), fc(vectors)], like=x)
 
+    def divided_by(t: Any, x: Any, xdot: Any, p: Any, u: Any = ()) -> Any:
+        """The pivots of all loops that are eliminated."""
+        pivots: list = []
+        compute(t, x, xdot, p, u, pivots)
+        return GraphArray(x.graph, np.concatenate(pivots))
+
     differential = int(slot_size[form.chain_slot].sum()) + int(sizes[form.fd].sum())
     return Index1Functions(
         residual,
@@ -135,12 +166,14 @@ def index1_functions(model: ModelStructure, transformed: Transformation) -> Inde
         sum(stage.parts for stage in stages),
         bool(corrections),
         _integrals(transformed, equations),
+        Pivots(divided_by, tuple(loop for own in loops for loop in own)) if form.loops else None,
     )
 
 
 def _integrals(transformed: Transformation, equations: NodeEquations) -> Integrals:
     form = transformed.form
-    nodes = np.concatenate([form.local_equations, form.fd, form.fc])
+    solved = [loop.equations for loop in form.loops]
+    nodes = np.concatenate([form.local_equations, form.fd, form.fc, *solved])
     below = equations.integrals_of(nodes)
     order = int(equations.order[below].max(initial=-1)) + 1
     return Integrals(below, lambda: equations.residual(below), max(order, equations.input_order))

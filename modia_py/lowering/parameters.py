@@ -73,13 +73,15 @@ class ParameterValues:
                 plain[self._rows(found)] = np.broadcast_to(checked, found.shape).ravel()
         whole = {found.symbol.name for found, _ in named if found.is_whole}
         levels = (*self.computed.levels, *self.computed_discretes.levels)
-        if not traced and not levels and not self.flat.discretes:
+        now, before = (self.flat.shift_in_p(SymbolKind.DISCRETE, order) for order in (0, -1))
+        if not traced and not levels:
+            if self.flat.discretes:
+                plain[before:] = plain[now:before]
             return self._on_device(plain)
         vector = self._put_all(jax.device_put(plain), traced)
         for level in levels:
             vector = self._put_all(level.follow(vector), traced)  # what is given does not follow
         if self.flat.discretes:
-            now, before = (self.flat.shift_in_p(SymbolKind.DISCRETE, order) for order in (0, -1))
             vector = vector.at[before:].set(vector[now:before])
         if not isinstance(vector, jax.core.Tracer):
             self._check_computed(np.asarray(vector), whole)

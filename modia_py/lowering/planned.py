@@ -16,7 +16,7 @@ import scipy.sparse as sparse
 
 from ..plan.graph_array import CannotPlan
 from ..plan.planned_function import MixedFunction, PlannedFunction, is_native, planned
-from .index1_functions import Index1Functions
+from .index1_functions import Index1Functions, Pivots
 from .model_structure import ModelStructure
 
 FEW_ROWS = 300
@@ -47,14 +47,14 @@ class Plans:
         return f"a plan of {self.residual.plan}{rest}"
 
 
-def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Functions:
-    """The functions with plans in place of programs for XLA, where that is better; or with the reason why
-    not."""
+def with_plans(model: ModelStructure, functions: Index1Functions, needed: bool = False) -> Index1Functions:
+    """The functions with plans in place of programs for XLA, where that is better, or where nothing else
+    can evaluate them; or with the reason why not."""
     kinds = len({id(equation.equation) for equation in model.flat.equations})
     rows = functions.value_map.zero - functions.size  # of the form, and assigned
-    if not is_native():
+    if not is_native() and not needed:
         return replace(functions, why_not_planned="there is no native code here")
-    if rows > FEW_ROWS and (rows > MOST_ROWS or rows > ROWS_OF_A_KIND * kinds):
+    if not needed and rows > FEW_ROWS and (rows > MOST_ROWS or rows > ROWS_OF_A_KIND * kinds):
         return replace(functions, why_not_planned=f"{rows} rows of {kinds} kinds are long vectors")
     inputs = functions.input_size * (functions.input_order + 1)
     sizes = (1, functions.size, functions.size, model.flat.data_size, inputs)
@@ -67,13 +67,21 @@ def with_plans(model: ModelStructure, functions: Index1Functions) -> Index1Funct
     except CannotPlan as reason:
         return replace(functions, why_not_planned=str(reason))
 
+    pivots = functions.pivots
+    if pivots is not None:
+        pivots = replace(pivots, values=_called(_pivot_plan(pivots, sizes), inputs))
     return replace(
         functions,
         residual=_called(plans.residual, inputs),
         values=_called(plans.values, inputs),
+        pivots=pivots,
         plans=plans,
         why_not_planned="",
     )
+
+
+def _pivot_plan(pivots: Pivots, sizes: tuple[int, ...]) -> PlannedFunction | MixedFunction:
+    return planned(lambda t, x, xdot, p, u: pivots.values(t[0], x, xdot, p, u), sizes)
 
 
 def without_native_code(functions: Index1Functions) -> Index1Functions:

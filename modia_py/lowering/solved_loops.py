@@ -7,17 +7,19 @@ equations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..arrays.structure import Integers, Structure
+from ..arrays.relaxing import RelaxedLoop, paired
 from ..arrays.transform import Transformation
 from ..plan.elimination import (
     Eliminated,
     NotLinear,
     OperationCount,
+    Step,
     StructurallySingular,
     count_operations,
     eliminate,
@@ -26,21 +28,8 @@ from ..plan.elimination import (
 from ..plan.graph import Graph
 from ..plan.graph_array import CannotPlan, GraphArray
 from .model_structure import ModelStructure
-from .node_equations import NodeEquations, Residuals
+from .node_equations import NodeEquations
 from .value_map import ValueMap
-
-
-@dataclass(frozen=True, eq=False)
-class Loop:
-    """Equations and variables, paired element by element, in the order in which they are eliminated."""
-
-    equations: Integers
-    variables: Integers
-    assigned: int
-    """How many pairs come before the tear variables."""
-
-    def scalars(self, structure: Structure) -> int:
-        return int(structure.variable_size[self.variables].sum())
 
 
 @dataclass(frozen=True)
@@ -53,53 +42,80 @@ class SolvedLoop:
     count: OperationCount | None
 
 
-def torn_loop(transformed: Transformation, block: int) -> Loop:
-    """A block as it was torn on the highest level; residuals in the order of their hints, if these pair."""
-    structure, blocks, torn = transformed.structure, transformed.blocks, transformed.form.levels[-1]
+class EliminatedLoop:
+    """A loop that is solved by elimination, for vectors of nodes."""
+
+    def __init__(self, loop: RelaxedLoop, equations: NodeEquations):
+        self.loop, self.values = loop, equations.values
+        self.structure = equations.transformed.structure
+        self.residuals = equations.residual(loop.equations)
+        self.steps = list(self._scalar_steps())
+        self.order: tuple[tuple[int, int], ...] = ()
+        """Rows and unknowns in the order in which they were eliminated."""
+
+    def _scalar_steps(self) -> Iterator[Step]:
+        """Numbers of scalar equations, and of the unknowns they are solved for."""
+        row = column = 0
+        for equations, variables in self.loop.steps:
+            size = int(self.structure.equation_size[equations].sum())
+            assert size == self.structure.variable_size[variables].sum(), "a step is not square"
+            rows, columns = list(range(row, row + size)), list(range(column, column + size))
+            if np.isin(variables, self.loop.torn).any():
+                yield rows, columns
+            else:  # assigned: element by element
+                yield from (([r], [c]) for r, c in zip(rows, columns, strict=True))
+            row, column = row + size, column + size
+
+    def solve(self, vectors: dict[str, Any]) -> Eliminated:
+        """The nodes of the solution, from all that is known; vectors["w"] is zero where it belongs."""
+        w = vectors["w"]
+        if not isinstance(w, GraphArray):
+            raise CannotPlan("relaxed loops are solved by plans")
+        graph, nodes = w.graph, w.nodes.copy()
+        places = self.values.elements(self.loop.variables)
+        symbols = [graph.symbol(k) for k in range(len(places))]
+        nodes[places] = symbols
+        pieces = len(graph.pieces)
+        residuals = self.residuals({**vectors, "w": GraphArray(graph, nodes)}).nodes.tolist()
+        if len(graph.pieces) > pieces:
+            raise CannotPlan(f"{graph.pieces[pieces].name} of what relaxed loops are solved for")
+        try:
+            rows = linear_rows(graph, residuals, symbols)
+        except NotLinear as where:
+            text = f"`{self.equation_name(where.row)}` is not linear in what it is solved for"
+            raise CannotPlan(text) from None
+        nodes = nodes.copy()
+        nodes[places] = graph.constant(0.0)
+        at_zero = self.residuals({**vectors, "w": GraphArray(graph, nodes)}).nodes.tolist()
+        found = eliminate(graph, rows, [graph.make("neg", node) for node in at_zero], self.steps)
+        self.order = found.order
+        return found
+
+    def equation_name(self, row: int) -> str:
+        """The equation of a scalar row."""
+        sizes = self.structure.equation_size[self.loop.equations]
+        return self.structure.equation_name(int(np.repeat(self.loop.equations, sizes)[row]))
+
+    def variable_name(self, unknown: int) -> str:
+        """The variable of a scalar unknown."""
+        sizes = self.structure.variable_size[self.loop.variables]
+        return self.structure.variable_name(int(np.repeat(self.loop.variables, sizes)[unknown]))
+
+
+def torn_loop(transformed: Transformation, block: int) -> RelaxedLoop:
+    """A block as it was torn on the highest level, or the sequence in which it is eliminated."""
+    for loop in transformed.form.loops:
+        if loop.block == block:
+            return loop
+    blocks, torn = transformed.blocks, transformed.form.levels[-1]
     equations, variables = blocks.equations_of(block), blocks.variables_of(block)
     mine = np.isin(torn.equations, equations)
-    left = np.setdiff1d(equations, torn.equations), np.setdiff1d(variables, torn.variables)
-    residuals, tears = _paired(transformed, *left)
-    assert structure.equation_size[residuals].sum() == structure.variable_size[tears].sum()
-    return Loop(
-        np.append(torn.equations[mine], residuals), np.append(torn.variables[mine], tears), int(mine.sum())
-    )
-
-
-def _paired(transformed: Transformation, residuals: Integers, tears: Integers) -> tuple[Integers, Integers]:
-    """Pairs of hints first; the rest as it comes."""
-    pairs = [
-        (e, v)
-        for e, v in zip(*(side.tolist() for side in transformed.hints.pairs()), strict=True)
-        if e in residuals and v in tears
-    ]
-    first = dict(pairs)
-    chosen = {v: e for e, v in first.items()}
-    own = np.array(list(chosen.values()), np.int64), np.array(list(chosen), np.int64)
-    return (
-        np.append(own[0], np.setdiff1d(residuals, own[0])),
-        np.append(own[1], np.setdiff1d(tears, own[1])),
-    )
-
-
-def solved_unknowns(
-    loop: Loop, residuals: Residuals, values: ValueMap, vectors: dict[str, GraphArray]
-) -> tuple[GraphArray, Eliminated]:
-    """The values of the variables of a loop whose equations are linear in them, from all that is known;
-    vectors["w"] is zero where they belong."""
-    w = vectors["w"]
-    graph = w.graph
-    places = values.elements(loop.variables)
-    count = len(places)
-    symbols = [graph.symbol(k) for k in range(count)]
-    nodes = w.nodes.copy()
-    nodes[places] = symbols
-    rows = linear_rows(graph, residuals({**vectors, "w": GraphArray(graph, nodes)}).nodes.tolist(), symbols)
-    nodes[places] = graph.constant(0.0)
-    at_zero = residuals({**vectors, "w": GraphArray(graph, nodes)}).nodes.tolist()
-    right = [graph.make("neg", node) for node in at_zero]
-    solved = eliminate(graph, rows, right, ((k, k) for k in range(count)))
-    return GraphArray(graph, solved.unknowns), solved
+    single = zip(torn.equations[mine], torn.variables[mine], strict=True)
+    steps = [(np.array([e]), np.array([v])) for e, v in single]
+    residuals, tears = np.setdiff1d(equations, torn.equations), np.setdiff1d(variables, torn.variables)
+    if len(residuals):
+        steps.append(paired(residuals, tears, transformed.hints))
+    return RelaxedLoop(block, tuple(steps), tears)
 
 
 def solved_loops(
@@ -110,15 +126,14 @@ def solved_loops(
     return [_solved_loop(model, equations, torn_loop(transformed, block)) for block in blocks]
 
 
-def _solved_loop(model: ModelStructure, equations: NodeEquations, loop: Loop) -> SolvedLoop:
-    structure = equations.transformed.structure
-    torn = int(structure.variable_size[loop.variables[loop.assigned :]].sum())
-    total = loop.scalars(structure)
-    residuals = equations.residual(loop.equations)
+def _solved_loop(model: ModelStructure, equations: NodeEquations, loop: RelaxedLoop) -> SolvedLoop:
+    solver = EliminatedLoop(loop, equations)
+    torn = int(solver.structure.variable_size[loop.torn].sum())
+    total = sum(len(rows) for rows, _ in solver.steps)
     try:
         graph, vectors = _all_known(model, equations)
-        _, solved = solved_unknowns(loop, residuals, equations.values, vectors)
-    except (NotLinear, StructurallySingular, CannotPlan):
+        solved = solver.solve(vectors)
+    except (StructurallySingular, CannotPlan):
         return SolvedLoop(total, torn, None)
     return SolvedLoop(total, torn, count_operations(graph, solved.unknowns.tolist()))
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays.indices import ranges, starts_of
-from ..arrays.stages import stages_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.indexing import Positions
@@ -28,7 +27,8 @@ class ValueMap:
 
     An element that has no value at an order has place -1. `offset` and `size` are the place in w of each
     variable node of the final structure, `zero` is that of the zero. `stages` are the local assignments
-    that are made at the same time, by number, stage after stage.
+    that are made at the same time, by number, stage after stage; `loops` those loops that are solved after
+    them, from the stages before.
 
     The nodes of the flat variables, in the order of their elements, begin at `node_start`; node j has its
     first value at `node_place[d][j]`, the next one `node_step[j]` further: all the same zero, or one after
@@ -39,6 +39,7 @@ class ValueMap:
     size: Integers
     zero: int
     stages: tuple[Integers, ...]
+    loops: tuple[Integers, ...]
     node_start: Integers
     node_size: Integers
     node_place: Integers
@@ -95,8 +96,8 @@ class ValueMap:
 def value_map(model: ModelStructure, transformed: Transformation) -> ValueMap:
     final, simplified = transformed.structure, transformed.simplified
     size = final.variable_size
-    stages = _stages(transformed)
-    offset, zero = _offsets(transformed, stages)
+    stages, loops = _stages(transformed)
+    offset, zero = _offsets(transformed, stages, loops)
     base, order = base_and_order(model, transformed)
     orders = int(order.max(initial=0)) + 1
     place = np.full((orders, model.base_count), NONE)
@@ -122,6 +123,7 @@ def value_map(model: ModelStructure, transformed: Transformation) -> ValueMap:
         size,
         zero,
         stages,
+        loops,
         starts[by_element],
         sizes[by_element],
         place[:, by_element],
@@ -130,13 +132,22 @@ def value_map(model: ModelStructure, transformed: Transformation) -> ValueMap:
     )
 
 
-def _stages(transformed: Transformation) -> tuple[Integers, ...]:
-    stage = stages_of(transformed.form)
+def _stages(transformed: Transformation) -> tuple[tuple[Integers, ...], tuple[Integers, ...]]:
+    """Assignments, and loops, of each stage."""
+    stage, loop_stage = transformed.form.stages()
+    last = int(max(stage.max(initial=0), loop_stage.max(initial=0)))
+    numbers = range(1, last + 1)
     order = np.argsort(stage, kind="stable")
-    return tuple(np.split(order, np.cumsum(np.bincount(stage))[1:-1])) if len(stage) else ()
+    cuts = np.searchsorted(stage[order], np.arange(2, last + 1))
+    return (
+        tuple(np.split(order, cuts)) if last else (),
+        tuple(np.flatnonzero(loop_stage == number) for number in numbers),
+    )
 
 
-def _offsets(transformed: Transformation, stages: tuple[Integers, ...]) -> tuple[Integers, int]:
+def _offsets(
+    transformed: Transformation, stages: tuple[Integers, ...], loops: tuple[Integers, ...]
+) -> tuple[Integers, int]:
     """The place in w of each variable node, and that of the zero."""
     form, size = transformed.form, transformed.structure.variable_size
     slot_size = form.slot_size()
@@ -146,7 +157,10 @@ def _offsets(transformed: Transformation, stages: tuple[Integers, ...]) -> tuple
     in_xdot, in_x = form.derivative != NONE, form.value != NONE
     offset[form.derivative[in_xdot]] = n + slot[in_xdot]
     offset[form.value[in_x]] = slot[in_x]
-    local = form.local_variables[np.concatenate([np.zeros(0, np.int64), *stages])]
+    parts = [np.zeros(0, np.int64)]
+    for chosen, solved in zip(stages, loops, strict=True):
+        parts += [form.local_variables[chosen], *(form.loops[number].variables for number in solved)]
+    local = np.concatenate(parts)
     offset[local] = 2 * n + starts_of(size[local])
     assert (offset != NONE).all(), "a variable is neither in x nor in xdot nor assigned"
     return offset, 2 * n + int(size[local].sum())

@@ -8,10 +8,12 @@ which one it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from .derivatives import linearize_rows
 from .graph import Graph, reachable
@@ -23,6 +25,8 @@ ADDITIONS = tuple(NUMBER[name] for name in ("add", "sub"))
 
 Row = dict[int, int]
 """Nodes of the coefficients of a row, by the number of the unknown; what is not there is zero."""
+Step = tuple[list[int], list[int]]
+"""Rows, and the unknowns they are solved for."""
 
 
 class NotLinear(CannotPlan):
@@ -35,10 +39,12 @@ class NotLinear(CannotPlan):
 
 @dataclass(frozen=True, eq=False)
 class Eliminated:
-    """Nodes of the unknowns, and of what was divided by, in the sequence of the elimination."""
+    """Nodes of the unknowns; nodes of the pivots, in the sequence of the elimination, and the row and the
+    unknown of each."""
 
     unknowns: np.ndarray
     pivots: np.ndarray
+    order: tuple[tuple[int, int], ...]
 
 
 def linear_rows(graph: Graph, roots: Sequence[int], symbols: Sequence[int]) -> list[Row]:
@@ -64,14 +70,16 @@ def _depending(graph: Graph, nodes: list[int], symbols: Sequence[int]) -> set[in
 
 
 def eliminate(
-    graph: Graph, rows: Sequence[Row], right: Sequence[int], sequence: Iterable[tuple[int, int]]
+    graph: Graph, rows: Sequence[Row], right: Sequence[int], sequence: Iterable[Step]
 ) -> Eliminated:
-    """Solve rows for unknowns: `sequence` pairs rows and unknowns in the order of their elimination.
+    """Solve rows for unknowns, step after step of a sequence.
+
+    Where a step has several rows, its unknowns are paired with them in their order if none of the pivots is
+    known to be zero then, and else as the pattern allows.
 
     Unknowns are found in reverse order, from what elimination has left of their rows; those of the assigned
     part of a torn loop from their rows as they were, which are sparser.
     """
-    order = list(sequence)
     left = [dict(row) for row in rows]
     known = list(right)
     users: dict[int, set[int]] = {}
@@ -79,13 +87,15 @@ def eliminate(
         for unknown in row:
             users.setdefault(unknown, set()).add(number)
     done: set[int] = set()
-    pivots = []
-    for number, unknown in order:
+    pivots: list[int] = []
+    order: list[tuple[int, int]] = []
+    for number, unknown in _pairs(sequence, left):
         row = left[number]
         pivot = row.get(unknown)
         if pivot is None:
             raise StructurallySingular(number, unknown)
         pivots.append(pivot)
+        order.append((number, unknown))
         done.add(number)
         for other in sorted(users[unknown] - done):
             target = left[other]
@@ -99,7 +109,22 @@ def eliminate(
                         graph.make("neg", product) if own is None else graph.make("sub", own, product)
                     )
             known[other] = graph.make("sub", known[other], graph.make("mul", factor, known[number]))
-    return Eliminated(_back(graph, rows, right, left, known, order), np.array(pivots, np.int64))
+    found = _back(graph, rows, right, left, known, order)
+    return Eliminated(found, np.array(pivots, np.int64), tuple(order))
+
+
+def _pairs(sequence: Iterable[Step], left: Sequence[Row]) -> Iterator[tuple[int, int]]:
+    """Rows and unknowns; those of a step are paired when all steps before it are done."""
+    for rows, unknowns in sequence:
+        if all(unknown in left[row] for row, unknown in zip(rows, unknowns, strict=True)):
+            yield from zip(rows, unknowns, strict=True)
+            continue
+        pattern = np.array([[unknown in left[row] for unknown in unknowns] for row in rows])
+        column = maximum_bipartite_matching(csr_array(pattern), perm_type="column")
+        if (column < 0).any():
+            row = rows[int(np.flatnonzero(column < 0)[0])]
+            raise StructurallySingular(row, unknowns[0])
+        yield from ((row, unknowns[k]) for row, k in zip(rows, column.tolist(), strict=True))
 
 
 def _back(
@@ -138,7 +163,7 @@ def _solved(graph: Graph, row: Row, known: int, unknown: int, solved: dict[int, 
     return graph.make("div", total, row[unknown])
 
 
-class StructurallySingular(Exception):
+class StructurallySingular(CannotPlan):
     """The sequence asks a row for an unknown that it does not contain."""
 
     def __init__(self, row: int, unknown: int):

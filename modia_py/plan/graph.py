@@ -167,6 +167,8 @@ class Graph:
         elif name == "div":
             if value(operands[1]) == 1:
                 return a
+            if value(operands[1]) == -1:
+                return self.make("neg", a)
             if value(a) == 0 and not self.is_constant(operands[1]):
                 return None  # 0/0 is to be seen
         elif name == "neg" and self.operation[a] == NUMBER["neg"]:

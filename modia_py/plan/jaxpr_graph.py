@@ -34,6 +34,12 @@ _ELEMENTWISE = {
     },
     "add_any": "add",
 }
+_EXACT: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
+    "ne": np.not_equal,
+}  # fmt: skip
+"""Operations that numpy rounds as JAX does."""
 _WRAPPERS = frozenset("jit pjit closed_call core_call remat checkpoint custom_jvp_call".split())
 _OWN_DERIVATIVE = "custom_jvp_call"
 _SAME_DERIVATIVE = frozenset({"jax logaddexp", "jax logaddexp2"})
@@ -105,7 +111,13 @@ def _need_reals(name: str, kinds: list[str]) -> None:
 
 
 def _known(equation: Any, operands: list[Value]) -> list[Value]:
-    """What does not depend on any node is computed now."""
+    """What does not depend on any node is computed now; where numpy does it to the last bit, by numpy: JAX
+    would compile a program for each operation and shape."""
+    name, params = equation.primitive.name, equation.params
+    if name in _EXACT:
+        return [_EXACT[name](*operands).astype(equation.outvars[0].aval.dtype)]
+    if name == "convert_element_type":
+        return [operands[0].astype(params["new_dtype"])]
     found = equation.primitive.bind(*operands, **equation.params)
     return [np.asarray(v) for v in (found if equation.primitive.multiple_results else [found])]
 

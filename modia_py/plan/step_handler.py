@@ -12,6 +12,8 @@ import numpy as np
 from numba import carray, cfunc, njit
 
 from ..solvers import status
+from ..solvers.loop import crossing_kernels, crossings, extrema
+from ..solvers.loop.crossing_kernels import make_watch
 from ..solvers.method import coefficients, controller, rounding
 from ..solvers.method import numbers as numbers_of_state
 from ..solvers.method.numbers import AT
@@ -64,6 +66,27 @@ def _put(w: Any, place: int, vector: Any) -> int:
 
 
 @njit
+def _crossing_values(data: Any, points: Any, count: int, out: Any) -> None:
+    """Functions in which crossings are looked for, at points (t, x, xdot)."""
+    program, constants, parameters, held, signs, slack = data
+    outputs, w = parts(program)[0], room(program, constants, count)
+    for column in range(count):
+        point = points[column]
+        w[column] = min(max(point[0], held[0]), held[1])
+        for k in range(1, len(point)):
+            w[k * count + column] = point[k]
+        for k in range(len(parameters)):
+            w[(len(point) + k) * count + column] = parameters[k]
+    run(program, w, count)
+    for column in range(count):
+        for j in range(len(signs)):
+            out[column, j] = signs[j] * w[np.int64(outputs[j]) * count + column] + slack[j]
+
+
+_watch = make_watch(_crossing_values)
+
+
+@njit
 def _step(frame: Any) -> None:
     given, changed = _GIVEN, _CHANGED
     limits, atol, tightness = (
@@ -85,6 +108,13 @@ def _step(frame: Any) -> None:
     outputs, w = parts(program)[0], room(program, argument(frame, given.constants), 1)
     _put(w, _put(w, 1 + 2 * n, argument(frame, given.parameters)), inputs)
     right, delta = np.empty(n), np.empty(n)
+    sides, crossed = result(frame, changed.sides), result(frame, changed.crossed)
+    xdot_before, stretches = result(frame, changed.xdot_before), argument(frame, given.stretches)
+    watched = (
+        argument_words(frame, given.watch_program), argument(frame, given.watch_constants),
+        argument(frame, given.parameters), held, argument(frame, given.watch_signs),
+        argument(frame, given.watch_slack),
+    )  # fmt: skip
     while True:
         if s[AT.rounding_matters] != 0.0:
             weigh(table, atol, tightness, of_constraints, of_slopes, limits, weights, s)
@@ -100,7 +130,12 @@ def _step(frame: Any) -> None:
                 delta, limits, weights, tightness, places, slope_atol, of_constraints, of_slopes, d, x,
                 slope, s,
             )  # fmt: skip
+        if len(sides):
+            _put(xdot_before, 0, xdot)
+        before = s[AT.t]
         finish(d, limits, atol, tightness, table, weights, x, slope, xdot, s)
+        if len(sides):
+            _watch(watched, table, xdot, xdot_before, sides, crossed, s, before, stretches[0], stretches[1])
         if s[AT.needed] != 0.0 or s[AT.restart] != 0.0 or s[AT.status] != _RUNNING:
             return
         # Inputs are known at one time only.
@@ -123,7 +158,7 @@ def _handlers(fingerprint: int) -> dict[str, Any]:
 
 _OTHERS = (
     xla_calls, structures, calls, kernels, numbers_of_state, controller, coefficients, rounding, status,
-    plan_kernels, native, operations,
+    plan_kernels, native, operations, crossing_kernels, crossings, extrema,
 )  # fmt: skip
 """Whose functions or constants become part of what is compiled."""
 

@@ -18,7 +18,7 @@ from ..lowering.event_functions import EventFunctions
 from ..lowering.gathering import take
 from ..lowering.index1_functions import Index1Functions
 from ..plan.graph_array import CannotPlan, concatenate
-from ..plan.planned_function import planned
+from ..plan.planned_function import MixedFunction, PlannedFunction, planned
 from .signals import Signals, held_time
 
 OfValues = Callable[[Any, Any, Any, Any], Any]
@@ -40,6 +40,8 @@ class EventEvaluation:
     reinit: OfValues
     """Values, then what fires, then what the variables are now."""
     parameter_size: int
+    watched_plan: PlannedFunction | None
+    """What is watched as a function of (t, x, xdot, p, u), if it is a plan."""
 
     def assign(self, t: Any, x: Any, xdot: Any, arguments: Any) -> Any:
         """Arguments after all conditions and assignments of one pass."""
@@ -72,13 +74,16 @@ def evaluation(
     def now(vectors: dict[str, Any]) -> Any:
         return signs * vectors["w"][places]
 
+    known = lowered(lambda vectors: take(ef.z(vectors), places_watched))
+    plan = known.plan if isinstance(known, _Planned) else None
     return EventEvaluation(
-        lowered(lambda vectors: take(ef.z(vectors), places_watched)),
+        known,
         lowered(both(ef.z, ef.scale)),
         lowered(ef.left),
         tuple((lowered(level.values), level.places) for level in ef.levels),
         lowered(both(both(ef.reinit_values, ef.reinit_fires), now)),
         ef.parameter_size,
+        plan if isinstance(plan, PlannedFunction) else None,
     )
 
 
@@ -107,11 +112,21 @@ def _planned(
         return function({"time": t[0], "w": w, "p": p, "u": u})
 
     plan = planned(on_nodes, (1, n, n, ef.parameter_size + 2 * ef.discrete_size, inputs))
+    return _Planned(plan, n, inputs, functions.input_order, signals)
 
-    def evaluate(t: Any, x: Any, xdot: Any, a: Any) -> Any:
-        t = held_time(t, a.signals)
-        u = signals.values(t, a.signals, functions.input_order)
-        u = jnp.zeros(inputs) if isinstance(u, tuple) else u
-        return plan(jnp.reshape(t, (1,)), x[:n], xdot[:n], a.p, u)
 
-    return evaluate
+@dataclass(frozen=True, eq=False)
+class _Planned:
+    """A plan as a function of (t, x, xdot, arguments)."""
+
+    plan: PlannedFunction | MixedFunction
+    size: int
+    inputs: int
+    input_order: int
+    signals: Signals
+
+    def __call__(self, t: Any, x: Any, xdot: Any, a: Any) -> Any:
+        t, n = held_time(t, a.signals), self.size
+        u = self.signals.values(t, a.signals, self.input_order)
+        u = jnp.zeros(self.inputs) if isinstance(u, tuple) else u
+        return self.plan(jnp.reshape(t, (1,)), x[:n], xdot[:n], a.p, u)

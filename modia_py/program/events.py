@@ -28,6 +28,7 @@ from ..solvers.event_contract import Effect, Events, Occasion
 from ..solvers.status import Status
 from .event_evaluation import evaluation
 from .instants import Instants
+from .planned_residual import PlannedCrossings
 from .reinits import make_reinits
 from .signals import NO_LIMIT, Signals
 
@@ -89,6 +90,8 @@ class ModelEvents:
     """sample_times(t, p) -> of each sample, the instant that is nearest to t."""
     truth_of_time: Any
     """truth_of_time(t, p) -> of relations that are functions of time."""
+    planned_crossings: PlannedCrossings | None
+    """What is watched as data, where it is a plan."""
     at_start: Any
     """at_start(t, x, xdot, arguments, declared) -> (x, arguments, (changed, set)): the only pass of the
     event at the start, from the declared discrete values; whether they are others than those in the
@@ -143,9 +146,12 @@ def make_events(
     def crossings(t: Any, x: Any, xdot: Any, a: Any) -> Any:
         if not len(watched):
             return jnp.zeros(0)
+        signs, slack = signs_and_slack(a)
+        return signs * known.watched(t, x, xdot, a) + slack
+
+    def signs_and_slack(a: Any) -> tuple[Any, Any]:
         side = (take(ef.declared(a.p), watched_truths) != 0) ^ negated[watched]
-        z = known.watched(t, x, xdot, a)
-        return jnp.where(side, z, -z) + take(a.events.slack, watched_rows)
+        return jnp.where(side, 1.0, -1.0), take(a.events.slack, watched_rows)
 
     def with_rates(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any, Any]:
         """z of all relations, by how much it changes with time, and the tolerance of it."""
@@ -297,7 +303,9 @@ def make_events(
     def z(t: Any, x: Any, xdot: Any, a: Any) -> Any:
         return known.relations(t, x, xdot, a)[:count]
 
-    return ModelEvents(ef, contract, wrong_by, z, instants.nearest, instants.truth, at_start)
+    plan = known.watched_plan
+    planned = None if plan is None or not len(watched) else PlannedCrossings(plan, signs_and_slack)
+    return ModelEvents(ef, contract, wrong_by, z, instants.nearest, instants.truth, planned, at_start)
 
 
 def event_data(

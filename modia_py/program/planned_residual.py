@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +18,44 @@ from .signals import Signals, held_time
 WITH_TIME_AND_X = (True, True, False, False, False)
 
 
+@dataclass(frozen=True, eq=False)
+class PlannedCrossings:
+    """Functions in which crossings are looked for: signs * plan + slack."""
+
+    plan: PlannedFunction
+    signs_and_slack: Callable[[Any], tuple[Any, Any]]
+    """Of the data of a run."""
+
+    def arguments(self, p: Any) -> dict[str, Any]:
+        program, constants = self.plan.encoded
+        signs, slack = self.signs_and_slack(p)
+        return _watch_arguments(program, constants, signs, slack)
+
+
+def _watch_arguments(program: Any, constants: Any, signs: Any, slack: Any) -> dict[str, Any]:
+    """By the names of `native.calls.STEP`."""
+    return {
+        "watch_program": jnp.asarray(program, int),
+        "watch_constants": jnp.asarray(constants, float),
+        "watch_signs": jnp.asarray(signs, float),
+        "watch_slack": jnp.asarray(slack, float),
+    }
+
+
 class PlannedResidual:
     """See `solvers.problem.Planned`. Parameters are `program.Arguments`."""
 
-    def __init__(self, plan: PlannedFunction, signals: Signals, input_order: int):
+    def __init__(
+        self,
+        plan: PlannedFunction,
+        signals: Signals,
+        input_order: int,
+        crossings: PlannedCrossings | None = None,
+    ):
         self.plan, self.signals, self.input_order = plan, signals, input_order
+        # Inputs are known at one time only.
+        self.crossings = None if signals.each else crossings
+        self.watches = self.crossings is not None
         self.size = plan.sizes[1]
         self.at_many = not signals.each
 
@@ -28,7 +63,9 @@ class PlannedResidual:
         """What native code makes steps from."""
         t = held_time(t, p.signals)
         program, constants = self.plan.encoded
+        nothing = _watch_arguments([], [], [], [])
         return {
+            **(nothing if self.crossings is None else self.crossings.arguments(p)),
             "program": jnp.asarray(program),
             "constants": jnp.asarray(constants),
             "held": jnp.stack([jnp.asarray(p.signals.first, float), p.signals.last]),
@@ -80,9 +117,11 @@ class PlannedResidual:
         return self.plan.encoded_linearization(WITH_X_AND_XDOT)
 
 
-def planned_residual(functions: Index1Functions, signals: Signals) -> PlannedResidual | None:
+def planned_residual(
+    functions: Index1Functions, signals: Signals, crossings: PlannedCrossings | None = None
+) -> PlannedResidual | None:
     """None where some of the residual is left to XLA, or where there is no native code."""
     plans = functions.plans
     if plans is None or not isinstance(plans.residual, PlannedFunction) or not makes_steps():
         return None
-    return PlannedResidual(plans.residual, signals, functions.input_order)
+    return PlannedResidual(plans.residual, signals, functions.input_order, crossings)

@@ -159,7 +159,7 @@ def make_program(
         directions=None if crossings is None else crossings.directions,
         one_by_one=calls_lapack(_sides(structure.flat)),
         events=None if events is None else events.contract,
-        planned=planned_residual(functions, signals) if events is None else None,
+        planned=planned_residual(functions, signals, None if events is None else events.planned_crossings),
     )
     is_repeatable = not (signals.call_python or calls_python(_sides(structure.flat)))
     return Program(

@@ -37,6 +37,10 @@ class ProgramCache:
     """Systems for start values and their derivatives, by places and signs of what is given."""
     start_points: dict[bytes, Any] = field(default_factory=dict)
     """Starts that were found (`start.problem.StartPoint`), by all that they depend on."""
+    event_starts: dict[bytes, Any] = field(default_factory=dict)
+    """The same of models with events, after the event at the start; with the data of the run."""
+    declared_starts: dict[bytes, Any] = field(default_factory=dict)
+    """Starts with the declared values, which those of many lanes are near to."""
     regular_for: bytes | None = None
     """The last parameters of a large model with which its equations were found to be independent."""
     relations_of_time: Watch | None = None

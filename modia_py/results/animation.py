@@ -17,13 +17,14 @@ from .fields import (
     WIDTH,
     Field,
     Positions,
+    checked_times,
     colours_of,
     cuts,
     draw_maps,
     empty_profile,
     field,
     map_grid,
-    rows_at,
+    values_at,
 )
 from .figures import new_figure, our_style
 
@@ -42,8 +43,8 @@ class Animation:
     ----------
     found : Field
         What moves.
-    rows : array of int
-        The rows of the result that are shown.
+    times : array
+        When: a frame for each.
     fps : float
         How many of them in a second.
     title : str, optional
@@ -58,8 +59,8 @@ class Animation:
     <Animation of T: 3 frames>
     """
 
-    def __init__(self, found: Field, rows: np.ndarray, fps: float, title: str | None = None):
-        self.found, self.rows, self.fps, self.title = found, rows, fps, title
+    def __init__(self, found: Field, times: np.ndarray, fps: float, title: str | None = None):
+        self.found, self.times, self.fps, self.title = found, times, fps, title
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a file.
@@ -93,12 +94,12 @@ class Animation:
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
             with writer.saving(figure, str(path), DPI):
-                for row in self.rows:
-                    show(row)
+                for time in self.times.tolist():
+                    show(time)
                     writer.grab_frame()
 
     def _drawn(self) -> tuple[Any, Any]:
-        """The figure with its first frame, and a function that shows another row."""
+        """The figure with its first frame, and a function that shows another time."""
         found = self.found
         if found.axes == 1:
             figure = new_figure((WIDTH, SINGLE_HEIGHT), without_window=True)
@@ -106,28 +107,29 @@ class Animation:
             line = empty_profile(axis, found)
         else:
             figure, grid = map_grid(found, (1, 1 if found.axes == 2 else 3), to_file=True)
-            colours = colours_of(found.values[self.rows])
-            images = draw_maps(list(grid[0]), found, found.values[self.rows[0]], colours, "0 s")
+            colours = colours_of(found.values)
+            images = draw_maps(list(grid[0]), found, found.values[0], colours, "")
             figure.colorbar(images[0], ax=list(grid[0]), label=found.label)
             for axis, (_, _, cut) in zip(grid[0], cuts(found, found.values[0]), strict=True):
                 axis.set_title(f"{found.name}{cut}" if cut else "", fontsize=9.5)
         heading = figure.suptitle(" ", fontsize=10)
         digits = max(0, 3 - int(np.floor(np.log10(max(1e-9, np.ptp(found.time))))) - 1)
 
-        def show(row: int) -> None:
-            when = f"time {found.time[row]:.{digits}f} s"
+        def show(time: float) -> None:
+            values = values_at(found, time)
+            when = f"time {time:.{digits}f} s"
             heading.set_text(f"{self.title}, {when}" if self.title else when)
             if found.axes == 1:
-                line.set_ydata(found.values[row])
+                line.set_ydata(values)
                 return
-            for image, (part, _, _) in zip(images, cuts(found, found.values[row]), strict=True):
+            for image, (part, _, _) in zip(images, cuts(found, values), strict=True):
                 image.set_array(part.T)
 
-        show(self.rows[0])
+        show(float(self.times[0]))
         return figure, show
 
     def __repr__(self) -> str:
-        return f"<Animation of {self.found.name}: {len(self.rows)} frames>"
+        return f"<Animation of {self.found.name}: {len(self.times)} frames>"
 
     def _repr_html_(self) -> str:
         with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +157,7 @@ def animate(
         raise ModelError(f"fps={fps!r}: frames in a second must be positive.")
     found = field(result, name, positions, 3)
     wanted = np.linspace(found.time[0], found.time[-1], frames) if times is None else times
-    made = Animation(found, rows_at(found.time, wanted), fps, title)
+    made = Animation(found, checked_times(found, wanted), fps, title)
     if file is not None:
         made.save(file)
     return made

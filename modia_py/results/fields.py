@@ -16,7 +16,8 @@ import numpy as np
 from ..errors import ModelError
 from ..optional_packages import require
 from .figures import SINGLE_HEIGHT, WIDTH, is_constant, limits, new_figure, our_style, with_unit
-from .trajectories import Selection, Trajectories
+from .selections import Selection
+from .trajectories import Trajectories
 
 PROFILES = 5  # times that are drawn if none are named
 MOST_PICKED = 1000  # columns or rows of a map: more than a screen shows
@@ -134,18 +135,27 @@ def _label(axis: Any, found: Field, horizontal: int | None, vertical: int | None
                 side.get_major_locator().set_params(integer=True)
 
 
-def rows_at(time: np.ndarray, wanted: Any) -> np.ndarray:
-    """The rows nearest to some times; at an event the one after it."""
+def checked_times(found: Field, wanted: Any) -> np.ndarray:
+    """Times that the result covers, increasing or not; those beyond it by rounding are its ends."""
     times = np.atleast_1d(np.asarray(wanted, float))
-    slack = 1e-9 * max(1e-300, float(np.abs(time[[0, -1]]).max()))
-    for late in times[~((times >= time[0] - slack) & (times <= time[-1] + slack))]:
-        raise ModelError(
-            f"Time {late:g} is not in the result, which goes from {time[0]:g} to {time[-1]:g} s."
-        )
-    after = np.clip(np.searchsorted(time, times, side="right"), 1, len(time) - 1) if len(time) > 1 else 0
-    before = after - 1 if len(time) > 1 else 0
-    nearest = np.where(times - time[before] <= time[after] - times, before, after)
-    return np.searchsorted(time, time[nearest], side="right") - 1
+    first, last = float(found.time[0]), float(found.time[-1])
+    slack = 1e-9 * max(abs(first), abs(last))
+    for late in times[~((times >= first - slack) & (times <= last + slack))]:
+        raise ModelError(f"Time {late:g} is not in the result, which goes from {first:g} to {last:g} s.")
+    return np.clip(times, first, last)
+
+
+def values_at(found: Field, time: float) -> np.ndarray:
+    """The values at a time: at an event those after it, between points of output on the line between them.
+
+    Just as curves over time are drawn; discrete variables keep their values until the next point.
+    """
+    before = int(np.searchsorted(found.time, time, side="right")) - 1
+    here: np.ndarray = found.values[before]
+    if before + 1 == len(found.time) or found.time[before] == time or found.selection.variable.is_discrete:
+        return here
+    share = (time - found.time[before]) / (found.time[before + 1] - found.time[before])
+    return here + share * (found.values[before + 1] - here)
 
 
 def plot_profile(
@@ -160,7 +170,8 @@ def plot_profile(
     """See `Result.plot_profile`."""
     found = field(result, name, [x], 1)
     wanted = np.linspace(found.time[0], found.time[-1], PROFILES) if times is None else times
-    rows = np.unique(rows_at(found.time, wanted))
+    chosen = np.unique(checked_times(found, wanted))
+    shown = [values_at(found, time) for time in chosen.tolist()]
     matplotlib = require("matplotlib", "plot", "Plotting")
     with our_style():
         if axes is None:
@@ -169,14 +180,14 @@ def plot_profile(
         else:
             axis = np.array(axes, dtype=object).reshape(-1)[0]
             figure = axis.figure
-        colours = matplotlib.colormaps[SEQUENTIAL](np.linspace(0.85, 0.05, len(rows)))
-        for row, colour in zip(rows, colours, strict=True):
-            draw_profile(axis, found, found.values[row], color=colour, label=f"{found.time[row]:.4g} s")
-        _label_profile(axis, found, found.values[rows])
-        if len(rows) > 1:
+        colours = matplotlib.colormaps[SEQUENTIAL](np.linspace(0.85, 0.05, len(chosen)))
+        for time, values, colour in zip(chosen, shown, colours, strict=True):
+            draw_profile(axis, found, values, color=colour, label=f"{time:.4g} s")
+        _label_profile(axis, found, np.stack(shown))
+        if len(chosen) > 1:
             axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="time", alignment="left")
         else:
-            axis.set_title(f"at {found.time[rows[0]]:.4g} s", fontsize=9.5)
+            axis.set_title(f"at {chosen[0]:.4g} s", fontsize=9.5)
         return _finished(figure, file, title if axes is None else None)
 
 
@@ -226,19 +237,20 @@ def plot_map(
             figure = new_figure((WIDTH, SINGLE_HEIGHT), without_window=file is not None)
             _draw_over_time(figure.subplots(), found)
             return _finished(figure, file, title)
-        rows = rows_at(found.time, found.time[-1] if times is None else times)
-        shape = (len(rows), 3)
+        chosen = checked_times(found, found.time[-1] if times is None else times)
+        shown = [values_at(found, time) for time in chosen.tolist()]
+        shape = (len(chosen), 3)
         if found.axes == 2:
-            columns = min(len(rows), MAPS_IN_A_ROW)
-            shape = (-(-len(rows) // columns), columns)
+            columns = min(len(chosen), MAPS_IN_A_ROW)
+            shape = (-(-len(chosen) // columns), columns)
         figure, grid = map_grid(found, shape, to_file=file is not None)
-        colours = colours_of(found.values[rows])
+        colours = colours_of(np.stack(shown))
         image = None
-        for number, row in enumerate(rows):
+        for number, (time, values) in enumerate(zip(chosen, shown, strict=True)):
             axes = [grid.ravel()[number]] if found.axes == 2 else list(grid[number])
-            (image, *_) = draw_maps(axes, found, found.values[row], colours, f"{found.time[row]:.4g} s")
+            (image, *_) = draw_maps(axes, found, values, colours, f"{time:.4g} s")
         if found.axes == 2:
-            for axis in grid.ravel()[len(rows) :]:
+            for axis in grid.ravel()[len(chosen) :]:
                 axis.set_visible(False)
             for axis in grid[:, 1:].ravel():
                 axis.set_ylabel("")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 WILD = re.compile(r"[*?]")
-WRAPPED = re.compile(r"((?:der\d*\()*)([^()]*)(\)*(?:\[[^()]*\])?)")
+WRAPPED = re.compile(r"((?:der\d*\()*)((?:[^()\s]|(?<=,)\s)*)(\)*(?:\[[^()]*\])?(?: in .+)?)")
 INDEX = re.compile(r"\[[^\]]*\]$")
 ANY_SEGMENTS = "**"
 
@@ -25,13 +25,15 @@ def is_pattern(text: object) -> bool:
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """What a pattern stands for among some names, with its derivatives and indices around them.
+    """What a pattern stands for among some names, with its derivatives, indices and units around them.
 
     >>> names = ["arm.a.tau", "arm.b.tau", "arm.b.q", "c.u", "l[0].x", "l[1].x"]
     >>> matching("arm.*.tau", names), matching("der(arm.*.q)", names), matching("**.tau", names)
     (['arm.a.tau', 'arm.b.tau'], ['der(arm.b.q)'], ['arm.a.tau', 'arm.b.tau'])
     >>> matching("c[::10].?", names), matching("l[*].x", names)
     (['c[::10].u'], ['l[0].x', 'l[1].x'])
+    >>> matching("arm.a.* in mN.m", names)
+    ['arm.a.tau in mN.m']
     """
     parts = WRAPPED.fullmatch(pattern.strip())
     if parts is None:

@@ -119,8 +119,8 @@ class Pictures(Trajectories):
         name : str
             A variable with one axis, or a selection that leaves one: `"T"`, `"c.u"`, `"field[3, :]"`.
         times : array, optional
-            When, in seconds; the nearest times of the result are taken, and named in the legend. Five, from
-            the start to the end, by default.
+            When, in seconds; between points of output, values lie on the line between them, as in other
+            pictures. Five times, from the start to the end, by default.
         x : str or array, optional
             Where the elements are: a name in the result, or numbers; numbers of elements by default.
         file : path, optional
@@ -178,8 +178,7 @@ class Pictures(Trajectories):
         name : str
             A variable with one to three axes, or a selection that leaves as many.
         times : number or array, optional
-            When, in seconds, for two and three axes; the nearest times of the result are taken. The end by
-            default.
+            When, in seconds, for two and three axes; the end by default.
         x, y, z : str or array, optional
             Where the elements are along the first, second and third axis: names in the result, or numbers.
             The numbers of the elements by default.

@@ -106,7 +106,10 @@ def _dependent(program: Program, arguments: Arguments, solution: Solution) -> li
     if not len(rows) and not len(columns):
         return []
     found = dependency(program, rows, columns, np.asarray(arguments.p))
-    return [f"In this mode the equations do not determine all variables. {found}"]
+    return [
+        f"In this mode the equations do not determine all variables. {found}\nIs it a constraint of "
+        f"positions that is switched on? Write that of velocities instead, its derivative."
+    ]
 
 
 def _listing(title: str, texts: list[str]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..program.program import Arguments, Program
 from ..program.row_names import row_name, x_name
+from ..program.vanished_pivots import vanished_pivots
 from ..solvers import Solution, Status
 from ..solvers.matrix.near_singular import nearly_null_space
 from ..solvers.roots.initialize import form_matrix
@@ -49,6 +50,8 @@ def _suspects(program: Program, arguments: Arguments, solution: Solution) -> lis
     """Equations that are not finite, or no longer determine their variables, or hold least, there."""
     t, x, xdot = solution.t_last, solution.x_last, solution.xdot_last
     xdot = np.where(np.isfinite(xdot), xdot, 0.0)
+    if vanished := vanished_pivots(program, arguments, t, x, xdot):
+        return [f"Not finite there: {vanished[0]}."]
     for ahead in (0.0, 1e-9, 1e-6, 1e-3):
         step = ahead * max(1.0, abs(t))
         residual = np.asarray(

@@ -43,11 +43,13 @@ class RunRequest:
     start: str = "init"
     must_restart: bool = False
     guess: Mapping[str, Any] | None = None
+    near: Any = None
+    """A start of other values (`start.problem.StartPoint`), near which that of these is looked for."""
 
     @property
     def starts(self) -> Starts:
         """What is given for the start."""
-        return Starts(self.init, self.guess)
+        return Starts(self.init, self.guess, self.near)
 
     def check_choices(self) -> None:
         """Complain about a word that is none of those to choose from."""

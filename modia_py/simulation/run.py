@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time as clock
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,7 @@ PROGRESS_AFTER = 1.0
 MOST_LOST = 5
 """Values that were set and not kept, of which a result tells."""
 NONE = "none is needed"
-METHODS = {"bdf": "ndf"}
+METHODS = {"bdf": "ndf", "radau": "radau"}
 """By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
 makes the errors of order 1 to 4 smaller."""
 
@@ -86,7 +87,7 @@ class Run:
     certificate: Certificate | None = None
     notes: tuple[str, ...] = ()
     crossings: tuple[Crossing, ...] = ()
-    events: tuple[EventRecord, ...] = ()
+    events: Sequence[EventRecord] = ()
     lost_reinits: tuple[str, ...] = ()
     stretches: tuple[Stretch, ...] = ()
     options: RunOptions | None = None

@@ -18,7 +18,7 @@ from ..language.flat_model import FlatModel
 from ..language.function_renewal import functions_of, with_current_functions
 from ..lowering.parameters import ParameterValues
 from ..program.program import Arguments, Program
-from ..program.remembered import remembered
+from ..program.remembered import digest_of, remembered
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
 from ..program.translation import Translation
@@ -29,7 +29,7 @@ from ..start.consistent import consistent_start, fully_assigned_start
 from ..start.errors import NoStartFound
 from ..start.events import start_with_events, with_rows_of_mode
 from ..start.impulse import impulsive_start, in_other_form
-from ..start.problem import StartPoint, StartProblem, slow_start_report
+from ..start.problem import StartPoint, StartProblem, slow_start_report, start_digest
 from ..start.regularity import check_regular
 from ..start.values import Starts, StartValues, check_starts, resolve_variable, start_values
 from .certificate import OutputTolerances, certify, violation_text
@@ -207,10 +207,37 @@ class TranslatedModel:
         if program.events is None:
             return find(arguments), arguments
         arguments = with_event_data(program, arguments, options)
-        point, arguments = start_with_events(program, arguments, options.start, find)
-        own = with_rows_of_mode(program, options.start, point.x, point.xdot, arguments)
-        self._check_regular(program, signals, own, options.start, point)
-        return point, own
+
+        def begin() -> tuple[StartPoint, Arguments]:
+            point, after = start_with_events(program, arguments, options.start, find)
+            own = with_rows_of_mode(program, options.start, point.x, point.xdot, after)
+            self._check_regular(program, signals, own, options.start, point)
+            return point, own
+
+        if not program.is_repeatable:
+            return begin()
+        where = program.functions.value_map
+        given = start_values(self._values, arguments.p, "init", asked.starts, where)
+        guess = start_values(self._values, arguments.p, "guess", asked.starts, where)
+        key = start_digest(asked.start, options.start, arguments, given, guess)
+        return remembered(program.cache.event_starts, key, MOST_STARTS, begin)
+
+    def _declared_start(self, asked: RunRequest) -> StartPoint | None:
+        """The start with the declared values of parameters and start values: near it, those of other values
+        are found in fewer iterations. None if there is none."""
+        options = asked.checked()
+        signals = make_signals(self.flat, asked.inputs, options.start, options.stop)
+        program = self.translation.program(signals)
+        arguments = Arguments(self._values.vector({}), signals.data)
+
+        def find() -> StartPoint | None:
+            try:
+                return self._whole_start(program, signals, arguments, asked, options)[0]
+            except (ModelError, SimulationError):
+                return None
+
+        key = asked.start.encode() + digest_of(options.start, arguments)
+        return remembered(program.cache.declared_starts, key, MOST_STARTS, find)
 
     def _start(
         self,
@@ -257,7 +284,8 @@ class TranslatedModel:
             if own is program:
                 raise
             try:
-                problem = self._start_problem(own, problem.arguments, starts, problem.t, problem.report)
+                cold = replace(starts, near=None)
+                problem = self._start_problem(own, problem.arguments, cold, problem.t, problem.report)
                 found = consistent_start(problem)
                 x, xdot = in_other_form(own, program, problem, found.x, found.xdot)
             except SimulationError:
@@ -275,7 +303,7 @@ class TranslatedModel:
         where = program.functions.value_map
         given = start_values(self._values, arguments.p, "init", starts, where)
         guess = start_values(self._values, arguments.p, "guess", starts, where)
-        problem = StartProblem(program, given, guess, arguments, t, report)
+        problem = StartProblem(program, given, guess, arguments, t, report, starts.near)
         if program.events is not None and program.functions.size:
             x, xdot = np.split(problem.z_guess, 2)
             problem.arguments = with_rows_of_mode(program, t, x, xdot, arguments)

@@ -9,6 +9,7 @@ import scipy.sparse as sparse
 from ..errors import SimulationError
 from ..program.program import Arguments, Program
 from ..program.row_names import x_name
+from ..program.vanished_pivots import vanished_pivots
 from ..solvers.roots.initialize import form_matrix
 from ..solvers.roots.nearest import NearestRoot
 from ..solvers.roots.nearest_problem import Effort
@@ -39,7 +40,8 @@ def not_finite(start: StartProblem, found: NearestRoot, system: StartSystem) -> 
     program = start.program
     z = np.append(found.z, start.z_guess[len(found.z) :])
     w = np.asarray(program.values(jnp.asarray(start.t), z[: start.n], z[start.n :], start.arguments))
-    texts = undefined_operations(program, start.t, w, start.arguments, LISTED)
+    texts = vanished_pivots(program, start.arguments, start.t, z[: start.n], z[start.n :])
+    texts = texts or undefined_operations(program, start.t, w, start.arguments, LISTED)
     structure, form = program.transformed.structure, program.transformed.form
     for equation, variable in zip(form.local_equations, form.local_variables, strict=True):
         places = program.functions.value_map.elements(np.array([variable]))

@@ -37,7 +37,8 @@ def start_with_events(
     declared = np.asarray(program.events.discretes(arguments.p))
     for _ in range(MOST_TURNS):
         point = _in_mode(program, t, find(arguments), arguments)
-        x, found, (changed, moved) = compiled.at_start(t, *_padded(point), arguments, declared)
+        x, found, flags = compiled.at_start(t, *_padded(point), arguments, declared)
+        changed, moved = np.asarray(flags)
         before, arguments = arguments, found
         if not bool(changed):
             if bool(moved):
@@ -73,7 +74,8 @@ def _until_nothing_changes(
     compiled = _compiled(program)
     for number in range(1, MOST_TURNS):
         before = arguments
-        x, arguments, effect = compiled.one_pass(t, *_padded(point), arguments, number)
+        x, arguments, found = compiled.one_pass(t, *_padded(point), arguments, number)
+        effect = int(found)
         if effect == Effect.NOTHING:
             return point, compiled.settle(t, *_padded(point), arguments)
         if effect == Effect.EQUATIONS:

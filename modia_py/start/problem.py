@@ -104,6 +104,7 @@ class StartProblem:
         arguments: Arguments,
         t: float,
         report: Callable[[str], None] | None = None,
+        near: StartPoint | None = None,
     ):
         self.program, self.init, self.guess, self.t = program, init, guess, t
         self.arguments = arguments
@@ -111,19 +112,24 @@ class StartProblem:
         self.n = program.functions.size
         self.in_x = layout.x_of_place[init.place]
         self.is_direct = (self.in_x >= 0) & ~np.append(layout.integrals, False)[self.in_x]
+        self.near = near if near is not None and len(near.x) == self.n else None
         self.z_guess = self._guess()
         self.report = report
 
     def digest(self, how: str) -> bytes:
         """A number for all that the start depends on, besides the program."""
-        values = [(each.element, each.order, each.value) for each in (self.init, self.guess)]
-        return how.encode() + digest_of(self.t, self.arguments, values)
+        near = b"" if self.near is None else digest_of(self.near.x, self.near.xdot)
+        return start_digest(how, self.t, self.arguments, self.init, self.guess) + near
 
     def _guess(self) -> np.ndarray:
-        """Guesses and `init` values where they stand in x or xdot; zero elsewhere."""
+        """Guesses and `init` values where they stand in x or xdot; zero elsewhere. Of what follows from
+        states, the values of a start that is near."""
         z = np.zeros(2 * self.n)
         layout = self.program.layout
         for known in (self.guess, self.init):
+            if self.near is not None and known is self.init:
+                follows = np.append(~self.states, np.ones(self.n, bool))
+                z[follows] = np.append(self.near.x, self.near.xdot)[follows]
             for of_place, shift in ((layout.x_of_place, 0), (layout.xdot_of_place, self.n)):
                 at = of_place[known.place]
                 there = at >= 0
@@ -238,3 +244,9 @@ def slow_start_report() -> Callable[[str], None]:
             print(f"looking for a consistent start: {text}", file=sys.stderr, flush=True)
 
     return report
+
+
+def start_digest(how: str, t: float, arguments: Arguments, *values: StartValues) -> bytes:
+    """A number for all that a start depends on, besides the program."""
+    numbers = [(each.element, each.order, each.value) for each in values]
+    return how.encode() + digest_of(t, arguments, numbers)

@@ -26,6 +26,8 @@ class Starts:
 
     init: Mapping[str, Any] | None = None
     guess: Mapping[str, Any] | None = None
+    near: Any = None
+    """A start of other values (`problem.StartPoint`), near which this one is looked for."""
 
 
 @dataclass(frozen=True, eq=False)

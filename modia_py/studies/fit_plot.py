@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..optional_packages import require
-from ..results.figures import COLOURS, PANEL_HEIGHT, SINGLE_HEIGHT, STYLE, WIDTH
+from ..results.figures import COLOURS, PANEL_HEIGHT, SINGLE_HEIGHT, WIDTH, new_figure, our_style
 from ..results.result import Result
 from .measured import Measured
 
@@ -26,14 +25,10 @@ def fit_figure(
     file: str | PathLike[str] | None,
 ) -> Any:
     """See `Estimate.plot`."""
-    matplotlib = require("matplotlib", "plot", "Plotting")
     rows = [(name, own) for name, signals in measured.items() for own in signals]
-    module = "matplotlib.figure" if file is not None else "matplotlib.pyplot"
-    make = require(module, "plot", "Plotting")
-    make = make.Figure if file is not None else make.figure
     height = SINGLE_HEIGHT if len(rows) == 1 else PANEL_HEIGHT * len(rows) + 0.5
-    with matplotlib.rc_context({**STYLE, "axes.prop_cycle": matplotlib.rcsetup.cycler(color=COLOURS)}):
-        figure = make(figsize=(1.45 * WIDTH, height), layout="constrained")
+    with our_style():
+        figure = new_figure((1.45 * WIDTH, height), without_window=file is not None)
         grid = figure.subplots(len(rows), 2, squeeze=False, width_ratios=[1.6, 1.0])
         for (left, right), (name, own) in zip(grid, rows, strict=True):
             _draw_fit(left, name, own, results[name])

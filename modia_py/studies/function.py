@@ -25,7 +25,7 @@ from ..results.result import Result
 from ..simulation.request import RunRequest
 from ..start.values import resolve_variable
 from .linear_maps import NoDerivative
-from .recording import Recording, record
+from .recording import Recording, check_method, record
 from .run_derivative import RunDerivatives
 from .theta import Names, make_names
 
@@ -68,6 +68,7 @@ class SimulationFunction:
             **{"progress": False, **self._options},
         )
         self._asked.checked()
+        check_method(self._asked)
         self._runs: OrderedDict[bytes, Any] = OrderedDict()
         self._lock = Lock()
         self._call = self._reverse() if derivative == "reverse" else self._forward()

@@ -1,7 +1,8 @@
 """Runs of some lanes, one after the other: what is the same for all of them is checked once.
 
-A lane does what `simulate` does with its values, to the last bit, its certificate included; what fails in
-a lane is its status and message, and its values are NaN.
+A lane does what `simulate` does with its values, its certificate included, but for where its start is
+looked for: from that with the declared values, which is near. So it does not depend on other lanes, to the
+last bit. What fails in a lane is its status and message, and its values are NaN.
 """
 
 from __future__ import annotations
@@ -78,6 +79,9 @@ def run_block(
 ) -> Block | None:
     """Run the lanes of a task in turn; None if it was stopped in between."""
     block = task.empty()
+    sim._renew()
+    near = sim._declared_start(task.asked) if task.asked.start == "init" else None
+    task = replace(task, asked=replace(task.asked, near=near))
     for lane in range(task.lanes.count):
         if stopped():
             return None

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import SimulationError
+from ..errors import ModelError, SimulationError
 from ..program.program import Arguments, Program
 from ..program.run_plan import make_plan
 from ..program.signals import Signals, make_signals
@@ -25,6 +25,9 @@ from ..solvers.sensitivity.moves import Made, Point
 from ..solvers.solution import EventRecord
 from ..start.events import with_rows_of_mode
 from ..start.problem import StartPoint
+
+DIFFERENTIATED = ("bdf",)
+"""Methods whose steps are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +75,18 @@ class Recording:
     asked: RunRequest
 
 
+def check_method(asked: RunRequest) -> None:
+    """Complain about a method whose steps have no derivatives."""
+    if asked.method not in DIFFERENTIATED:
+        raise ModelError(
+            f"Runs by method {asked.method!r} are not differentiated: use method={DIFFERENTIATED[0]!r}, or "
+            f"`simulate` for values alone."
+        )
+
+
 def record(sim: Any, asked: RunRequest) -> Recording:
     """Run a model, and run it again with a row at every step."""
+    check_method(asked)
     asked = replace(asked, must_restart=True)
     run, program, arguments, point, seconds = sim._run(asked)
     result = sim._result(program, arguments, point, run, seconds)

@@ -41,8 +41,10 @@ class EnsembleMethods:
     ) -> Ensemble:
         """Simulate many times, each time with other values: lanes.
 
-        A lane gives what `simulate` gives with its values, to the last bit, whatever happens in others, and
-        has step sizes of its own. What fails is the status of its lane.
+        A lane gives what `simulate` gives with its values, within the tolerances, and to the last bit the
+        same whatever happens in others; it has step sizes of its own. What fails is the status of its lane.
+        Algebraic unknowns are looked for near the start with the declared values: where they have several
+        solutions, lanes take that branch.
 
         Parameters
         ----------

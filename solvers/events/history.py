@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solution import EventRecord
 from .log import EventLog
+from .records import EventRecords, all_records, where_different
 
 MOST_BYTES_OF_ROWS = 2e8
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -23,8 +23,13 @@ class EventHistory:
     def __init__(self, discretes: np.ndarray, size: int):
         self.at_start = np.array(discretes)
         self.now = np.array(discretes)
-        self.records: list[EventRecord] = []
+        self._parts: list[EventRecords] = []
         self._row_bytes, self._bytes_left = 32 * size, MOST_BYTES_OF_ROWS
+
+    @property
+    def records(self) -> EventRecords:
+        """All events until now."""
+        return all_records(self._parts)
 
     def take(self, log: EventLog, rows: Rows, rows_before: int) -> Rows:
         """A chunk: its events are recorded, and its rows returned with those of the events between them."""
@@ -32,14 +37,14 @@ class EventHistory:
         if not count:
             return rows
         numbers, discretes = np.asarray(log.numbers)[:count], np.asarray(log.discretes)[:count]
-        first = np.asarray(log.first)[:count]
         t, row = numbers[:, 0], numbers[:, 1].astype(int)
         kept = min(count, max(0, int(self._bytes_left // self._row_bytes)))
         self._bytes_left -= kept * self._row_bytes
         merged, shift = _merged(rows, log, t[:kept], row[:kept])
-        for k in range(count):
-            at = rows_before + row[k] + shift[min(k, kept)] + (k < kept)
-            self._record(numbers[k], first[k], discretes[k], at, k < kept)
+        number = np.arange(count)
+        has_rows = number < kept
+        at = rows_before + row + shift[np.minimum(number, kept)] + has_rows
+        self._record(numbers, np.asarray(log.first)[:count], discretes, at, has_rows)
         return merged
 
     def add(
@@ -47,18 +52,26 @@ class EventHistory:
     ) -> None:
         """An event outside of the loop, whose rows the caller keeps; so many rows come before the one
         after it."""
-        self._record(np.array([t, 0.0, passes, is_crossing], float), first, discretes, row, has_rows=True)
+        numbers = np.array([[t, 0.0, passes, is_crossing]], float)
+        self._record(numbers, first[None], discretes[None], np.array([row]), np.ones(1, bool))
 
     def _record(
-        self, numbers: np.ndarray, first: np.ndarray, discretes: np.ndarray, row: int, has_rows: bool
+        self,
+        numbers: np.ndarray,
+        first: np.ndarray,
+        discretes: np.ndarray,
+        rows: np.ndarray,
+        has_rows: np.ndarray,
     ) -> None:
-        t, _, passes, is_crossing = numbers[:4].tolist()
-        triggers = np.flatnonzero(first != self.now)
-        places = np.flatnonzero(discretes != self.now)
-        values = discretes[places]
-        self.now[places] = values
-        self.records.append(
-            EventRecord(t, int(row), is_crossing != 0, int(passes), places, values, triggers, has_rows)
+        before = np.concatenate([self.now[None], discretes[:-1]])
+        triggers, _ = where_different(first, before)
+        changes, values = where_different(discretes, before)
+        self.now = np.array(discretes[-1])
+        t, _, passes, is_crossing = numbers[:, :4].T
+        self._parts.append(
+            EventRecords(
+                t.copy(), rows, is_crossing != 0, passes.astype(int), has_rows, changes, values, triggers
+            )
         )
 
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from ..linear.contract import Factors
 from ..matrix.jacobian import C_ZERO, fd_rows, matrix_values, value_and_rate
 from ..method.context import Context
-from ..method.rounding import FLOOR, rounding_level
+from ..method.rounding import FLOOR, GOLDEN, rounding_level
 from ..method.tolerances import error_weights, first_step
 from ..problem import Problem
 
@@ -103,7 +103,10 @@ def restart(
             problem, method.solver, tables.solver, factors, tables.gather, values,
             t, x, now.xdot, jnp.asarray(C_ZERO), now.iterations, p,
         )  # fmt: skip
-        return FLOOR * level
+        blurred = problem.residual(t, x, now.xdot, _aside(p, now.iterations))
+        rows = jnp.where(is_fd, 0.0, blurred - problem.residual(t, x, now.xdot, p))
+        of_data = jnp.abs(method.solver.solve(tables.solver, factors, rows))
+        return FLOOR * jnp.maximum(level, jnp.where(jnp.isfinite(of_data), of_data, 0.0))
 
     def is_left(now: _Search) -> jax.Array:
         return ~now.settled & (now.iterations < ITERATIONS)
@@ -126,7 +129,7 @@ def _step(context: Context, t: jax.Array, found: _Search) -> jax.Array:
     value, rate = value_and_rate(problem, t + later, x + later * xdot, xdot, p)
     change = context.solve(found.factors, -jnp.where(fd_rows(problem, p), value, rate))
     bend = jnp.max(jnp.abs(change * error_weights(x, settings))) / later
-    step = jnp.sqrt(1.0 / jnp.maximum(bend, 1e-300))
+    step = settings.limit("first_step_factor") * jnp.sqrt(1.0 / jnp.maximum(bend, 1e-300))
     step = jnp.where(jnp.isfinite(step), step, proposed)
     return jnp.minimum(step, jnp.minimum(settings.limit("t_end") - t, settings.limit("max_step")))
 
@@ -143,6 +146,21 @@ class _Search(NamedTuple):
     change: jax.Array
     """The last change, in the units in which it is judged."""
     factors: Factors
+
+
+def _aside(p: Any, trial: jax.Array) -> Any:
+    """The data a unit of rounding aside. What large terms inside of the equations leave when they cancel is
+    known as little as that; where x is zero, it does not show otherwise."""
+
+    def moved(leaf: Any) -> Any:
+        leaf = jnp.asarray(leaf)
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+            return leaf
+        spread = (jnp.arange(1.0, leaf.size + 1.0) * (trial + 1.0) * GOLDEN) % 1.0
+        signs = jnp.where(spread < 0.5, 1.0, -1.0).reshape(leaf.shape)
+        return leaf * (1.0 + 2.0 * jnp.finfo(leaf.dtype).eps * signs)
+
+    return jax.tree.map(moved, p)
 
 
 def rows_of_mode(problem: Problem, t: Any, x: Any, xdot: Any, p: Any) -> Any:

@@ -4,6 +4,10 @@ A ball that bounces lower and lower comes to rest after a finite time and infini
 bounces are as small as the tolerance, results mean nothing any more: the ball may fall through the floor.
 So a run ends where some events in a row take less and less time, and this time is small against how long it
 has been shrinking.
+
+Only crossings count that have happened a few events before, too: many things that go on beside each other
+may happen almost at once without any of them coming faster. Instants that are known come as they were
+written.
 """
 
 from __future__ import annotations
@@ -23,39 +27,64 @@ SHORTER = 0.9995
 ONE_TIME = 1e-9
 """Events that are nearer than this, compared with the time that is left, are at almost one time."""
 CROWD = 100
+NEVER = 1 << 20
+"""Crossings ago."""
 ACCUMULATED = 1e-4
 """Time of the last events, compared with the time since they began to come faster."""
 
 
 class Rhythm(NamedTuple):
     times: Any
-    """Of the last events, the latest first."""
+    """Of the last crossings that were repeated, the latest first."""
     count: Any
     """How many events in a row have come faster than those before."""
     since: Any
     """When that began."""
     crowd: Any
     """How many events in a row came at almost one time."""
+    latest: Any
+    """The time of the last event."""
+    crossings: Any
+    """How many events there were that were crossings."""
+    crossed_at: Any
+    """For each crossing function, which of these was its last one."""
 
 
-def no_events(t: float) -> Rhythm:
-    """Before the first event."""
+def no_events(t: float, crossings: int) -> Rhythm:
+    """Before the first event, with so many crossing functions."""
+    none = np.zeros((), np.int32)
     return Rhythm(
         np.full(2 * EVENTS + 1, -np.inf),
-        np.zeros((), np.int32),
+        none,
         np.asarray(float(t)),
-        np.zeros((), np.int32),
+        none,
+        np.asarray(-np.inf),
+        none,
+        np.full(crossings, -NEVER, np.int32),
     )
 
 
-def after_event(rhythm: Rhythm, t: jax.Array, t_stop: jax.Array) -> Rhythm:
-    """With one event more, in a run until t_stop."""
+def after_event(
+    rhythm: Rhythm, t: jax.Array, t_stop: jax.Array, is_crossing: jax.Array, crossed: jax.Array
+) -> Rhythm:
+    """With one event more, in a run until t_stop; and which functions have crossed at it."""
+    close = t - rhythm.latest <= ONE_TIME * (t_stop - t)
+    crowd = jnp.where(close, rhythm.crowd + 1, 0).astype(rhythm.crowd.dtype)
+    number = rhythm.crossings + 1
+    crossed &= is_crossing
+    is_again = jnp.any(crossed & (number - rhythm.crossed_at <= EVENTS))
     times = jnp.concatenate([t[None], rhythm.times[:-1]])
     faster = _last(times) < SHORTER * (times[EVENTS] - times[-1])
     count = jnp.where(faster, rhythm.count + 1, 0).astype(rhythm.count.dtype)
-    close = times[0] - times[1] <= ONE_TIME * (t_stop - t)
-    crowd = jnp.where(close, rhythm.crowd + 1, 0).astype(rhythm.crowd.dtype)
-    return Rhythm(times, count, jnp.where(faster, rhythm.since, t), crowd)
+    return Rhythm(
+        jnp.where(is_again, times, rhythm.times),
+        jnp.where(is_again, count, rhythm.count),
+        jnp.where(is_again & ~faster, t, rhythm.since),
+        crowd,
+        t,
+        jnp.where(is_crossing, number, rhythm.crossings),
+        jnp.where(crossed, number, rhythm.crossed_at),
+    )
 
 
 def accumulates(rhythm: Rhythm) -> jax.Array:

@@ -1,4 +1,5 @@
-"""Dense LU with partial pivoting in JAX: for small systems, batches and accelerators.
+"""Dense LU with partial pivoting in JAX, of real or complex numbers: for small systems, batches and
+accelerators.
 
 Pivots are chosen as if the largest entry of each row were one: C der(u) == i with C in pF and R i == u with
 R in MOhm are otherwise compared as they stand, and what is chosen loses u by rounding. Rows are scaled by
@@ -64,7 +65,8 @@ class DenseSolver:
         return self._factor(self.tables, values, None)
 
     def factor(self, tables: Any, values: jax.Array, old: Any) -> DenseFactors:
-        matrix = jnp.zeros((self.size, self.size)).at[tables].set(values, unique_indices=True)
+        matrix = jnp.zeros((self.size, self.size), values.dtype)
+        matrix = matrix.at[tables].set(values, unique_indices=True)
         _, exponents = jnp.frexp(jnp.abs(matrix).max(axis=1))
         scale = jnp.ldexp(1.0, -exponents)
         lu, _, rows = _lu(scale[:, None] * matrix)

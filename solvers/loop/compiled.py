@@ -20,14 +20,18 @@ from ..events.handle import Handled, handle_event
 from ..events.restart import rows_of_mode
 from ..linear.choice import choose_solver, may_be_symmetric
 from ..linear.contract import NEEDS_PIVOTS, Offer
+from ..linear.stages import choose_stage_solver
 from ..matrix.jacobian import Pattern, gather_tables, matrix_values, pattern_of
 from ..method.context import Context, Method, Tables
-from ..method.formula import formula_of
+from ..method.formula import RADAU, Formula, formula_of
 from ..method.polynomial import predict
 from ..method.settings import Settings
 from ..method.state import State, start_state
-from ..native.attempt import why_not
+from ..native import attempt as native_attempt
 from ..problem import Problem, kinds
+from ..radau import attempt as radau_attempt
+from ..radau.matrix import first_pair
+from . import attempt as jax_attempt
 from .crossings import sides_at
 from .hybrid import Hybrid
 from .loop import run_chunk
@@ -56,8 +60,9 @@ class CompiledProblem:
     rows_of_mode: Callable[..., Any]
     next_time: Callable[..., Any]
     start: Callable[..., State]
-    first_matrix: Callable[..., jax.Array]
-    matrix: Callable[..., jax.Array]
+    first_matrix: Callable[..., Any]
+    matrix: Callable[..., Any]
+    """Values for the linear solver to choose pivots by."""
     evaluate: Callable[..., tuple[jax.Array, jax.Array]]
     placeholder: State | None
     """Stands for the state where `run` is to make it. None for long vectors, which the choice between two
@@ -65,10 +70,14 @@ class CompiledProblem:
     no_origin: Origin | None
     """Stands for the origin where `run` has a state."""
     workspaces: Workspaces
+    crossings: int
+    """How many functions are watched."""
 
-    def next_matrix(self, state: State, settings: Settings, p: Any) -> jax.Array:
-        """The values of the matrix that the next attempt will use."""
+    def next_matrix(self, state: State, settings: Settings, p: Any) -> Any:
+        """The values of the matrix, or matrices, that the next attempt will use."""
         now = state.read()
+        if self.method.formula is RADAU:
+            return self.matrix(self.tables.gather, now.t, state.x, state.xdot, p, now.h)
         order, t_end = int(now.order), float(settings.limit("t_end"))
         at = predict(state.table, jnp.asarray(order), jnp.asarray(now.h))
         c = now.h / self.method.formula.leading[order]
@@ -77,7 +86,7 @@ class CompiledProblem:
 
 def _run(
     method: Method,
-    is_native: bool,
+    attempts_by: Any,
     tables: Tables,
     settings: Settings,
     p: Any,
@@ -93,7 +102,7 @@ def _run(
     if origin is not None:
         here = context if hybrid is None else hybrid.context(context)
         state = jax.lax.cond(origin.is_wanted, lambda: start(here, origin), lambda: state)
-    return run_chunk(context, state, times, attempts, every_step, is_native=is_native, hybrid=hybrid)
+    return run_chunk(context, state, times, attempts, every_step, attempts_by=attempts_by, hybrid=hybrid)
 
 
 def _event(
@@ -122,8 +131,10 @@ def _start(
     return start(Context(method, tables, settings, p), origin, factors)
 
 
-def _first_matrix(method: Method, tables: Tables, settings: Settings, p: Any, origin: Origin) -> jax.Array:
-    return first_matrix(Context(method, tables, settings, p), origin)
+def _first_matrix(
+    method: Method, matrix: Callable[..., Any], tables: Tables, settings: Settings, p: Any, origin: Origin
+) -> Any:
+    return first_matrix(Context(method, tables, settings, p), origin, matrix)
 
 
 def _placeholder(method: Method, tables: Tables, p: Any, origin: Origin) -> State:
@@ -140,6 +151,12 @@ def _placeholder(method: Method, tables: Tables, p: Any, origin: Origin) -> Stat
     return jax.device_put(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
 
 
+def _crossings(problem: Problem, p: Any) -> int:
+    x = jax.ShapeDtypeStruct((problem.size,), np.float64)
+    time = jax.ShapeDtypeStruct((), np.float64)
+    return int(jax.eval_shape(partial(sides_at, problem), time, x, x, p).shape[0])
+
+
 def compile_problem(
     problem: Problem,
     p: Any,
@@ -154,17 +171,20 @@ def compile_problem(
     if key in known:
         return known[key]
     formulas = formula_of(formula)
-    is_native, note = _choose_loop(loop)
+    attempts_by, note = _choose_loop(loop, formulas)
     pattern = pattern_of(problem, p)
     jit = partial(fast_jit, size=problem.size)
     once = partial(quick_jit, size=0)  # a few calls for each start, however long the vectors are
-    matrix = once(partial(matrix_values, problem, pattern.directions))
+    is_radau = formulas is RADAU
+    values_of = partial(first_pair if is_radau else matrix_values, problem, pattern.directions)
+    matrix = once(values_of)
     gather = gather_tables(pattern)
     seen = None
     if linear_solver == "auto" and may_be_symmetric(pattern):
         t, x, xdot, c = example()
-        seen = matrix(gather, t, x, xdot, p, c)
-    chosen = choose_solver(linear_solver, pattern, seen)
+        found = matrix(gather, t, x, xdot, p, c)
+        seen = found.real if is_radau else found
+    chosen = (choose_stage_solver if is_radau else choose_solver)(linear_solver, pattern, seen)
     method = Method(problem, chosen.solver, pattern.directions, formulas)
     tables = Tables(gather, chosen.solver.tables, jax.device_put(problem.slope_places))
     nowhere = placeholder = None
@@ -178,29 +198,36 @@ def compile_problem(
         method=method,
         tables=tables,
         loop=note,
-        run=jit(partial(_run, method, is_native)),
+        run=jit(partial(_run, method, attempts_by)),
         event=once(partial(_event, method)),
         one_pass=once(_of_events(problem, "one_pass")),
         rows_of_mode=once(partial(rows_of_mode, problem)),
         next_time=once(_of_events(problem, "next_time")),
         start=once(partial(_start, method)),
-        first_matrix=once(partial(_first_matrix, method)),
+        first_matrix=once(partial(_first_matrix, method, values_of)),
         matrix=matrix,
         evaluate=jit(evaluate),
         placeholder=placeholder,
         no_origin=nowhere,
         workspaces=Workspaces(chosen.solver),
+        crossings=_crossings(problem, p),
     )
     return known[key]
 
 
-def _choose_loop(loop: str) -> tuple[bool, str]:
-    """Whether the native loop runs, and what to say about it."""
+def _choose_loop(loop: str, formula: Formula) -> tuple[Any, str]:
+    """The module that makes attempts, and what to say about it."""
     if loop not in LOOPS:
         raise ValueError(f"There is no loop '{loop}'; there are {', '.join(LOOPS)}.")
+    if formula is RADAU:
+        if loop == "native":
+            raise ValueError("Steps of formula 'radau' are made in JAX: loop is 'auto' or 'jax'.")
+        return radau_attempt, "jax: all steps of Radau IIA are made there"
     if loop == "jax":
-        return False, "jax: as asked for"
-    reason = why_not()
-    if reason and loop == "native":
+        return jax_attempt, "jax: as asked for"
+    reason = native_attempt.why_not()
+    if not reason:
+        return native_attempt, "native"
+    if loop == "native":
         raise ValueError(f"There are no native functions here: {reason}.")
-    return not reason, f"jax: there are no native functions here, {reason}" if reason else "native"
+    return jax_attempt, f"jax: there are no native functions here, {reason}"

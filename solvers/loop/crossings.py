@@ -95,11 +95,10 @@ def watch(
     before: jax.Array,
     sides: jax.Array,
     state: State,
-    stretches: Stretches | None = None,
+    stretches: Stretches,
 ) -> State:
     """Look for crossings in the step to state, from a time before and these sides; if there are any, stop
     at the first."""
-    stretches = stretches or Stretches()
     # A run that has come to another end than that of the interval ends there.
     now, status = state.number("t"), state.number("status")
     goes_on = (now > before) & ((status == Status.RUNNING) | (status == Status.SUCCESS))

@@ -73,12 +73,12 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
         (found.x, found.xdot),
         (found.first, events.discretes(found.p)),
     )
-    rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop)
+    rhythm = after_event(hybrid.rhythm, t, hybrid.t_stop, is_crossing, state.crossed)
     after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm, hybrid.stretches)
     # Python tries again from the values before, more carefully.
     lost = found.status == Status.NO_RESTART
     after = jax.tree.map(lambda new, old: jnp.where(lost, old, new), after, hybrid)
-    endless = (found.status == Status.RUNNING) & accumulates(rhythm)
+    endless = (found.status == Status.RUNNING) & accumulates(rhythm) & is_crossing
     found = found._replace(status=jnp.where(endless, int(Status.ZENO), found.status))
     still = (found.status == Status.RUNNING) & stands_still(rhythm, state.sides.shape[0])
     found = found._replace(status=jnp.where(still, int(Status.CHATTERING), found.status))
@@ -103,6 +103,8 @@ def _as_before(context: Context, found: Handled, state: State) -> State:
         status=found.status,
         h=fitted,
         equal_steps=jnp.where(changed, 0, state.number("equal_steps")),
+        # Where consistent values were looked for, the factors are those of another matrix.
+        outdated=state.number("outdated") | (found.step > 0),
     )
     return state._replace(factors=found.factors, table=jnp.where(changed, table, state.table))
 

@@ -2,8 +2,8 @@
 
 It returns when the buffer is full, after a given number of attempts, at a crossing, at a failure, when
 pivots are to be renewed, and at the end. The state it returns is all it needs to go on. Attempts are made
-in JAX (`attempt`), or with native code between the equations (`native.attempt`); the loop around them is
-one.
+in JAX (`attempt`), with native code between the equations (`native.attempt`), or by Radau IIA
+(`radau.attempt`); the loop around them is one.
 
 With events (`hybrid`) the loop handles them itself, and returns when their record is full.
 """
@@ -19,10 +19,9 @@ from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
 from ..method.state import State, histogram
 from ..method.table import in_place_if
-from ..native import attempt as native
 from ..status import Status
 from . import attempt as pure
-from .crossings import watch
+from .crossings import Stretches, watch
 from .hybrid import Hybrid, event_waits, meet_event
 from .output import Buffer, empty_buffer, write_output
 
@@ -34,14 +33,15 @@ def run_chunk(
     attempts: jax.Array,
     every_step: jax.Array | bool = False,
     *,
-    is_native: bool = False,
+    attempts_by: Any = pure,
     hybrid: Hybrid | None = None,
 ) -> tuple[State, Buffer, Hybrid | None]:
     """Go on from a state, for so many attempts at most, writing output for so many times at most.
 
-    With `every_step` the values of `times` do not matter, only how many there are.
+    With `every_step` the values of `times` do not matter, only how many there are. `attempts_by` is the
+    module that makes attempts: it has `prepare` and `attempt`.
     """
-    loop: Any = native if is_native else pure
+    loop = attempts_by
     limit, always = state.number("attempts") + attempts, jnp.asarray(every_step)
     buffer = empty_buffer(times, context.problem.size)
     # Rows for which there was no room before: of the step that was made last, only the next one is known.
@@ -69,12 +69,12 @@ def run_chunk(
         now = _now(context, hybrid)
         wanted = jnp.where(always, -jnp.inf, buffer.times[buffer.rows])
         pause = jnp.stack([wanted, limit.astype(float)])
-        state, vectors = loop.attempt(now, old, vectors, pause)
-        if old.sides.shape[0]:
+        stretches = Stretches() if hybrid is None else hybrid.stretches
+        state, vectors = loop.attempt(now, old, vectors, pause, jnp.stack([*stretches]))
+        if old.sides.shape[0] and not loop.watches(now):
             # The table of the old state must not be used any more: it would be copied at every attempt.
             before, sides = old.number("t"), old.sides
             state = state._replace(xdot_before=old.xdot)
-            stretches = None if hybrid is None else hybrid.stretches
             state = watch(now.problem, now.p, before, sides, state, stretches)
         moved = state.number("reached") > old.number("reached")
         state, buffer = write_output(state, buffer, always, moved, _made(old.numbers, state))

@@ -7,6 +7,8 @@ step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +18,7 @@ import numpy as np
 from ..linear.contract import Factors
 from ..matrix.jacobian import fd_rows, matrix_values
 from ..method.context import Context
+from ..method.controller import IN_JAX
 from ..method.state import NO_WORK, State, start_state
 from ..method.tolerances import error_weights, first_step
 from ..status import Status
@@ -77,17 +80,18 @@ def start(context: Context, origin: Origin, factors: Factors | None = None) -> S
     return state.with_numbers(status=status, violation=violation)
 
 
-def first_matrix(context: Context, origin: Origin) -> jax.Array:
-    """The values of the matrix to the first step."""
+def first_matrix(context: Context, origin: Origin, matrix: Callable[..., Any] | None = None) -> Any:
+    """The values of the matrix to the first step; or what `matrix` gives for them."""
     (problem, _, directions, _), tables, _, p = context
     t, x, xdot = origin.numbers[1], origin.x, origin.xdot
-    h = _first_step(context, origin)
-    return matrix_values(problem, directions, tables.gather, t, x, xdot, p, h)
+    matrix = matrix or partial(matrix_values, problem, directions)
+    return matrix(tables.gather, t, x, xdot, p, _first_step(context, origin))
 
 
 def _first_step(context: Context, origin: Origin) -> jax.Array:
-    """The step that is given, or else a part of the proposed one."""
+    """The step that is given, or else a part of the proposed one; no sliver is left before the end."""
     _, t, given, factor = jnp.asarray(origin.numbers)
     settings = context.settings
     proposed = factor * first_step(settings, t, jnp.asarray(origin.x), jnp.asarray(origin.xdot))
-    return jnp.where(given > 0, jnp.minimum(given, settings.limit("t_end") - t), proposed)
+    h = jnp.where(given > 0, jnp.minimum(given, settings.limit("t_end") - t), proposed)
+    return IN_JAX.fit(1.0, h, t, settings.step_limits)[0]

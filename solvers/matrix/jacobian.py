@@ -218,19 +218,59 @@ def matrix_and_probe(
     derivative would have to be compiled and evaluated.
     """
 
-    fit = max(1, int(DIRECTIONS_AT_ONCE_BYTES / (8 * problem.size)))
-    at_once = 1 if problem.one_by_one else None if directions <= fit else fit
-
     def all_products(x: jax.Array) -> jax.Array:
         def product(z: jax.Array) -> jax.Array:
             return matrix_product(problem, t, x, xdot, p, c, z)
 
-        return products_by_colour(product, gather.colours, directions, at_once)
+        return products_by_colour(product, gather.colours, directions, _at_once(problem, directions))
 
     products = _finite_products(all_products, x, directions)
-    signs = 1.0 - 2.0 * (jnp.arange(directions) % 2)
-    probe = Probe(1.0 - 2.0 * (gather.colours % 2), signs @ products)
+    probe = Probe(_signs(gather.colours), _signs(jnp.arange(directions)) @ products)
     return products.ravel()[gather.positions], probe
+
+
+class Parts(NamedTuple):
+    """Of the matrices for all c: entries, and products with the vector of a `Probe`."""
+
+    of_slopes: jax.Array
+    """dfd/dxdot, with rows of zeros for fc."""
+    of_values: jax.Array
+    """dF/dx."""
+    slopes_product: jax.Array
+    values_product: jax.Array
+
+
+def matrix_parts(
+    problem: Problem, directions: int, gather: Gather, t: Any, x: jax.Array, xdot: jax.Array, p: Any
+) -> Parts:
+    """What matrices are made of: M(c) = of_slopes + c of_values in fd rows, of_values in those of fc."""
+    n = problem.size
+    # (x, xdot) as one vector with twice as many colours.
+    colours = jnp.concatenate([gather.colours, gather.colours + directions])
+
+    def all_products(x: jax.Array) -> jax.Array:
+        def product(z: jax.Array) -> jax.Array:
+            along = z[:n], z[n:]
+            return jax.jvp(lambda x, xdot: problem.residual(t, x, xdot, p), (x, xdot), along)[1]
+
+        return products_by_colour(product, colours, 2 * directions, _at_once(problem, 2 * directions))
+
+    of_both = _finite_products(all_products, x, 2 * directions)
+    of_values, of_slopes = of_both[:directions], of_both[directions:]
+    of_slopes = jnp.where(fd_rows(problem, p), of_slopes, 0.0)
+    signs = _signs(jnp.arange(directions))
+    entries = [products.ravel()[gather.positions] for products in (of_slopes, of_values)]
+    return Parts(entries[0], entries[1], signs @ of_slopes, signs @ of_values)
+
+
+def _at_once(problem: Problem, directions: int) -> int | None:
+    """How many directions are evaluated together; None: all."""
+    fit = max(1, int(DIRECTIONS_AT_ONCE_BYTES / (8 * problem.size)))
+    return 1 if problem.one_by_one else None if directions <= fit else fit
+
+
+def _signs(numbers: jax.Array) -> jax.Array:
+    return 1.0 - 2.0 * (numbers % 2)
 
 
 def _finite_products(

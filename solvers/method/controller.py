@@ -158,6 +158,7 @@ class Controller(NamedTuple):
     work: Callable[..., Work]
     on_the_grid_of_time: Callable[..., Any]
     fit: Callable[..., Any]
+    status_after: Callable[..., Any]
 
 
 def make_controller(xp: Any, where: Callable[..., Any], compiled: Callable[[Any], Any]) -> Controller:
@@ -184,6 +185,8 @@ def make_controller(xp: Any, where: Callable[..., Any], compiled: Callable[[Any]
         rounding: Any,
         may_stagnate: Any,
         smallest_rate: Any,
+        most_iterations: Any,
+        tolerance: Any,
     ) -> Iterated:
         """Whether the corrector has converged, will converge, or diverges, after its change of given size.
 
@@ -192,15 +195,15 @@ def make_controller(xp: Any, where: Callable[..., Any], compiled: Callable[[Any]
         rounding     changes of this size, in units of the tolerance like all sizes, are the end of it
         """
         first = iteration == 0
-        left = MAX_ITERATIONS - 1 - iteration
-        target = where(strict, STRICT * TOLERANCE, TOLERANCE)
+        left = most_iterations - 1 - iteration
+        target = where(strict, STRICT * tolerance, tolerance)
         finite = isfinite(size)
         rate = where(first, rate, maximum(size / size_before, smallest_rate))
         error = remaining_error(size, rate)
-        small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= TOLERANCE))
+        small = (size <= rounding) | (error <= target) | ((left == 0) & (error <= tolerance))
         at_an_end = (rate >= DIVERGED) | ((left == 0) & (error <= STAGNATED))
         stagnated = may_stagnate & ~first & (size <= STAGNATED) & at_an_end
-        hopeless = ~first & (remaining_error(size * rate**left, rate) > TOLERANCE) & (size > STAGNATED)
+        hopeless = ~first & (remaining_error(size * rate**left, rate) > tolerance) & (size > STAGNATED)
         return Iterated(
             size=size,
             rate=minimum(rate, UNKNOWN_RATE),
@@ -352,8 +355,9 @@ def make_controller(xp: Any, where: Callable[..., Any], compiled: Callable[[Any]
         )
 
     return Controller(
-        matrix_is_needed, judge_iteration, is_accepted, may_change, decide, work, on_the_grid_of_time, fit
-    )
+        matrix_is_needed, judge_iteration, is_accepted, may_change, decide, work, on_the_grid_of_time, fit,
+        status_after,
+    )  # fmt: skip
 
 
 IN_JAX = make_controller(jnp, jnp.where, lambda function: function)

@@ -3,13 +3,13 @@ anything, and how exactly it determines x."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from ..linear.contract import GOOD_ENOUGH, Factors, balanced_probe, probe_error
-from ..matrix.jacobian import matrix_and_probe
+from ..linear.contract import GOOD_ENOUGH, Factors, LinearSolver, balanced_probe, probe_error
+from ..matrix.jacobian import Gather, Probe, matrix_and_probe
 from .context import Context
 from .controller import IN_JAX, LARGE, UNKNOWN_RATE
 from .polynomial import Prediction
@@ -81,19 +81,44 @@ def new_matrix(
     attempts: jax.Array,
 ) -> NewMatrix:
     """The matrix at predicted values, with what is left of the former one."""
-    method, tables, settings, p = context
+    method, tables, _, p = context
     values, probe = matrix_and_probe(
         method.problem, method.directions, tables.gather, t, at.x, at.xdot, p, c
     )
-    finite = jnp.all(jnp.isfinite(values))
     factors = method.solver.factor(tables.solver, values, factors)
-    error = probe_error(method.solver, tables.solver, factors, probe)
+    usable = is_usable(method.solver, tables.solver, factors, tables.gather, values, probe)
+    return judged_matrix(context, t, at, c, values, factors, usable, former, former_c, attempts)
+
+
+def is_usable(
+    solver: LinearSolver, tables: Any, factors: Factors, gather: Gather, values: jax.Array, probe: Probe
+) -> jax.Array:
+    """Whether the factors of a matrix with these values answer for a known vector, or for one whose
+    elements weigh the same."""
+    error = probe_error(solver, tables, factors, probe)
 
     def ask_again() -> jax.Array:
-        probe = balanced_probe(tables.gather, values, method.problem.size)
-        return probe_error(method.solver, tables.solver, factors, probe)
+        balanced = balanced_probe(gather, values, len(probe.vector))
+        return probe_error(solver, tables, factors, balanced)
 
-    error = jax.lax.cond(error <= GOOD_ENOUGH, lambda: error, ask_again)
+    return jax.lax.cond(error <= GOOD_ENOUGH, lambda: error, ask_again) <= GOOD_ENOUGH
+
+
+def judged_matrix(
+    context: Context,
+    t: jax.Array,
+    at: Prediction,
+    c: jax.Array,
+    values: jax.Array,
+    factors: Factors,
+    usable: jax.Array,
+    former: Rounding,
+    former_c: jax.Array,
+    attempts: jax.Array,
+) -> NewMatrix:
+    """The matrix with these values and factors, and how exactly it determines x."""
+    method, tables, settings, p = context
+    finite = jnp.all(jnp.isfinite(values))
 
     def new_level() -> Rounding:
         new = rounding_level(
@@ -102,7 +127,7 @@ def new_matrix(
         )  # fmt: skip
         return keep_the_larger(former, new, c, c / former_c, error_weights(at.x, settings))
 
-    usable = finite & (error <= GOOD_ENOUGH)
+    usable = finite & usable
     # What is not usable says nothing about rounding; and to know it comes before all other solves.
     rounding = jax.lax.cond(usable & ~is_far_away(former, c), new_level, lambda: not_looked(former))
     return NewMatrix(factors, rounding, usable, finite)

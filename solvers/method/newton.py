@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from ..linear.contract import Factors
 from ..matrix.jacobian import fd_rows
 from .context import Context
-from .controller import IN_JAX, MAX_ITERATIONS
+from .controller import IN_JAX, MAX_ITERATIONS, TOLERANCE
 from .polynomial import Prediction
 from .settings import smallest_rate
 from .tolerances import weighted_norm
@@ -74,7 +74,7 @@ def correct(
             size = jnp.maximum(size, jnp.max(jnp.abs(of_slopes)))
         judged = IN_JAX.judge_iteration(
             size, old.size, old.iteration, old.rate, strict, rounding,
-            may_stagnate, smallest_rate(problem.size),
+            may_stagnate, smallest_rate(problem.size), MAX_ITERATIONS, TOLERANCE,
         )  # fmt: skip
         return Correction(old.d + delta, old.iteration + 1, *judged)
 

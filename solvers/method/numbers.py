@@ -35,6 +35,9 @@ ATTEMPT = (
 LAST_STEP = ("last_step",)
 """Size of the step that was accepted last."""
 
+LAST_ERROR = ("last_error",)
+"""Its error in units of the tolerance, where the method looks at the trend of errors; zero at a start."""
+
 START = ("violation",)
 """By how many tolerances x was off the constraints where the run started."""
 
@@ -48,6 +51,7 @@ NUMBERS = (
     *NEW_MATRIX,
     *ATTEMPT,
     *LAST_STEP,
+    *LAST_ERROR,
     *START,
     *COUNTS,
 )
@@ -55,7 +59,7 @@ NUMBERS = (
 
 LIMITS = (
     *StepLimits._fields,
-    "rtol", "strictness", "smallest_rate", "is_large", "keeps_pivots",
+    "rtol", "strictness", "smallest_rate", "is_large", "keeps_pivots", "first_step_factor",
     *(f"leading_{order}" for order in range(MAX_ORDER + 1)),
     *(f"error_constant_{order}" for order in range(MAX_ORDER + 1)),
 )  # fmt: skip

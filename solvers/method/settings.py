@@ -13,14 +13,6 @@ from .controller import LARGE, SMALLEST_RATE, SMALLEST_RATE_IF_LARGE, StepLimits
 from .formula import Formula
 from .numbers import INTEGERS, LIMIT_AT, LIMITS
 
-STRICTNESS = 60.0
-"""Errors of single steps are kept so much below the tolerance at rtol = 1e-6, because they add up: the
-tolerance is meant for the result. Chosen so that errors on the published test problems are within the
-tolerance times 30, with some room."""
-STRICTNESS_EXPONENT = 0.2
-"""The result of a method of order 5 has an error like (error of a step)^(5/6): to keep it in proportion
-to the tolerance, steps have to be stricter where the tolerance is."""
-
 
 class Settings(NamedTuple):
     """Numbers of one run; changing them compiles nothing anew."""
@@ -65,7 +57,7 @@ def make_settings(
     max_order: int,
 ) -> Settings:
     """The settings of a run from the tolerances of its result, on the host."""
-    strictness = STRICTNESS * max(1.0, 1e-6 / rtol) ** STRICTNESS_EXPONENT
+    strictness = formula.strictness * max(1.0, 1e-6 / rtol) ** formula.strictness_exponent
     algebraic = problem.flags("algebraic") if problem.algebraic is not None else np.zeros(0, bool)
     numbers = {
         "t_end": t_end,
@@ -77,6 +69,7 @@ def make_settings(
         "smallest_rate": smallest_rate(problem.size),
         "is_large": problem.size >= LARGE,
         "keeps_pivots": keeps_pivots,
+        "first_step_factor": (rtol / strictness) ** -formula.first_step_exponent,
         **{f"leading_{k}": value for k, value in enumerate(formula.leading)},
         **{f"error_constant_{k}": value for k, value in enumerate(formula.error_constants)},
     }

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..status import Status
 from .coefficients import DIFFERENCES
-from .controller import IN_JAX, UNKNOWN_RATE, Control
+from .controller import UNKNOWN_RATE, Control
 from .numbers import AT, COUNTS, FLAGS, HISTOGRAM, INTEGERS, NUMBERS, Numbers
 from .rounding import Rounding
 
@@ -104,8 +104,7 @@ def start_state(
 ) -> State:
     """Order one with a given step size: how a run starts, and restarts after an event. What the numbers
     before have counted is counted on."""
-    t = jnp.asarray(t, float)
-    h = IN_JAX.on_the_grid_of_time(jnp.asarray(h, float), t)
+    t, h = jnp.asarray(t, float), jnp.asarray(h, float)
     known = {
         "t": t,
         "h": h,

@@ -55,7 +55,9 @@ def step(
     and the corrector has converged."""
     prediction = predict(table, order, h)
     c = h / jnp.asarray(context.formula.leading)[order]
-    weights, for_corrector, inevitable, foreseen = _weights(table[0], context.settings, matrix.rounding)
+    weights, for_corrector, inevitable, foreseen = weights_of_step(
+        table[0], context.settings, matrix.rounding
+    )
     places = context.problem.slope_places
 
     def of_slopes(xdot: jax.Array) -> jax.Array:
@@ -105,7 +107,7 @@ def neighbouring_errors(
     return below, above
 
 
-def _weights(
+def weights_of_step(
     x: jax.Array, settings: Settings, rounding: Rounding
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Weights of the error test and of the corrector; rounding that is inevitable and that is foreseen, in

@@ -67,11 +67,13 @@ def beyond_tolerance(x: jax.Array, settings: Settings, rounding: Rounding) -> ja
 
 
 def first_step(settings: Settings, t: jax.Array, x: jax.Array, xdot: jax.Array) -> jax.Array:
-    """A step whose error at order one is about half the tolerance, if x'' is about xdot^2 / x.
+    """A step whose error at order one is about half the tolerance, if x'' is about xdot^2 / x; longer for a
+    method that starts with a higher order.
 
     Where x stands still nothing is known, and a thousandth of the interval is tried.
     """
     span = settings.limit("t_end") - t
     speed = jnp.max(jnp.abs(xdot * error_weights(x, settings)))
     by_speed = 0.5 * jnp.sqrt(2.0 / settings.limit("rtol")) / jnp.maximum(speed, 1e-300)
+    by_speed = settings.limit("first_step_factor") * by_speed
     return jnp.minimum(jnp.minimum(1e-3 * span, by_speed), settings.limit("max_step"))

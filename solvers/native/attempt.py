@@ -71,13 +71,14 @@ def prepare(context: Context, state: State) -> tuple[State, AttemptVectors]:
 
 
 def attempt(
-    context: Context, state: State, vectors: AttemptVectors, pause: jax.Array
+    context: Context, state: State, vectors: AttemptVectors, pause: jax.Array, stretches: jax.Array
 ) -> tuple[State, AttemptVectors]:
     """One attempt at a step; where native code evaluates the residual, many: up to the time of `pause`, to
-    its number of attempts, or until a new matrix is needed."""
+    its number of attempts, until a new matrix is needed, or to a crossing if it `watches`."""
     state = _renew_matrix(context, state, vectors)
-    if context.problem.planned is not None and _is_small_and_dense(context):
-        state, vectors = _planned_step(context, context.problem.planned, state, vectors, pause)
+    planned = _planned(context)
+    if planned is not None:
+        state, vectors = _planned_step(context, planned, state, vectors, pause, stretches)
         return _start_again(context, state, vectors)
     state, vectors = _weigh(context, state, vectors)
     state, vectors = _correct(context, state, vectors)
@@ -85,26 +86,48 @@ def attempt(
     return _start_again(context, state, vectors)
 
 
-def _is_small_and_dense(context: Context) -> bool:
-    return isinstance(context.method.solver, DenseSolver) and context.problem.size <= MOST_UNKNOWNS
+def _planned(context: Context) -> Planned | None:
+    """The residual as data, where steps are made from that."""
+    is_small = isinstance(context.method.solver, DenseSolver) and context.problem.size <= MOST_UNKNOWNS
+    return context.problem.planned if is_small else None
+
+
+def watches(context: Context) -> bool:
+    """Whether an attempt looks for crossings itself."""
+    planned = _planned(context)
+    return planned is not None and planned.watches
 
 
 def _planned_step(
-    context: Context, planned: Planned, state: State, vectors: AttemptVectors, pause: jax.Array
+    context: Context,
+    planned: Planned,
+    state: State,
+    vectors: AttemptVectors,
+    pause: jax.Array,
+    stretches: jax.Array,
 ) -> tuple[State, AttemptVectors]:
     """What `_weigh`, `_correct` and `_finish` do, for one attempt or many, in one call."""
     settings, factors = context.settings, state.factors
-    if context.problem.crossings is not None:  # every step is looked at
+    looks = {"sides": jnp.zeros(0), "crossed": jnp.zeros(0), "xdot_before": jnp.zeros(0)}
+    if planned.watches:
+        looks = {"sides": state.sides.astype(float), "crossed": state.crossed.astype(float)}
+        looks["xdot_before"] = state.xdot_before
+    elif state.sides.shape[0]:  # XLA looks at every step
         pause = jnp.full(2, -jnp.inf)
     found = call(
         STEP, **planned.arguments(state.number("t_new"), context.p), pause=pause,
-        is_fd=jnp.asarray(context.problem.row_flags, float), lu=factors.lu, scale=factors.scale,
-        rows=factors.rows, limits=settings.limits, atol=settings.atol, tightness=settings.tightness,
+        stretches=stretches, is_fd=jnp.asarray(fd_rows(context.problem, context.p), float),
+        lu=factors.lu, scale=factors.scale, rows=factors.rows, limits=settings.limits,
+        atol=settings.atol, tightness=settings.tightness,
         slope_places=context.tables.slope_places, slope_atol=settings.slope_atol,
         of_constraints=state.of_constraints, of_slopes=state.of_slopes, table=state.table,
-        xdot=state.xdot, numbers=state.numbers, **vectors._asdict(),
+        xdot=state.xdot, numbers=state.numbers, **looks, **vectors._asdict(),
     )  # fmt: skip
     of_state = {name: found.pop(name) for name in ("table", "xdot", "numbers")}
+    looks = {name: found.pop(name) for name in looks}
+    if planned.watches:
+        of_state["sides"], of_state["crossed"] = looks["sides"] != 0, looks["crossed"] != 0
+        of_state["xdot_before"] = looks["xdot_before"]
     return state._replace(**of_state), vectors._replace(**found)
 
 

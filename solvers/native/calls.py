@@ -57,9 +57,27 @@ STEP = Call(
         "slope_atol",
         "of_constraints",
         "of_slopes",
+        "stretches",
+        "watch_program",
+        "watch_constants",
+        "watch_signs",
+        "watch_slack",
     ),
-    changed=("d", "x", "slope", "weights", "table", "xdot", "numbers"),
+    changed=(
+        "d",
+        "x",
+        "slope",
+        "weights",
+        "table",
+        "xdot",
+        "numbers",
+        "sides",
+        "crossed",
+        "xdot_before",
+    ),
 )
 """Steps, all but their matrix, for a residual that native code evaluates (`Problem.planned`). Whoever
 provides that provides this function, too. `held` are the times between which equations are evaluated,
-`pause` the time and the number of attempts at which to return."""
+`pause` the time and the number of attempts at which to return. `watch_...` are functions in which crossings
+are looked for after each step, in `stretches`: signs * (what the program computes) + slack. Where there are
+no `sides`, nothing is looked for."""

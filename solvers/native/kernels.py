@@ -25,6 +25,7 @@ from ..method.controller import (
     MAX_ITERATIONS,
     PART_IF_LARGE,
     STAGNATED,
+    TOLERANCE,
     Control,
     Outcome,
     StepLimits,
@@ -277,6 +278,7 @@ def iterate(
         size, s[AT.size], int(s[AT.iteration]), s[AT.rate], s[AT.order] == 1.0,
         ROUNDING_REACHED * s[AT.inevitable],
         renewed | (ROUNDING_REACHED * s[AT.foreseen] >= STAGNATED), limits[LIMIT_AT.smallest_rate],
+        MAX_ITERATIONS, TOLERANCE,
     )  # fmt: skip
     s[AT.iteration] += 1.0
     s[AT.size], s[AT.size_of_d] = size, _number(of_d)

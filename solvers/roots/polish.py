@@ -124,7 +124,7 @@ class _Polisher:
         self._compiled_values = quick_jit(self._values, problem.size)
         self._compiled_residuals = quick_jit(self._residuals, problem.size)
         self.flags = quick_jit(self._flags, problem.size)
-        planned = problem.planned
+        planned = problem.planned if problem.events is None else None  # each row has its discrete values
         self.native = planned if planned is not None and planned.at_many and self.form.is_dense else None
 
     def values(self, rows: Rows, c: np.ndarray, p: Any) -> np.ndarray:
@@ -290,6 +290,8 @@ def polish(
         tested & ~problem.flags("algebraic"),
     )  # fmt: skip
     steps = np.zeros(len(t)) if step is None else np.asarray(step)
+    # What passes zero is known no better there than elsewhere.
+    largest = limits.of(np.max(np.where(np.isfinite(x), np.abs(x), 0.0), axis=0, keepdims=True))
     nothing = np.zeros(len(t))
     of_rows = np.zeros((len(t), 0)) if discretes is None else discretes
     new = Polished(
@@ -305,7 +307,7 @@ def polish(
         part = np.arange(start, min(start + count, len(t)))
         filled = np.append(part, np.repeat(part[-1:], count - len(part)))
         rows = Rows(np.asarray(t), x, xdot, of_rows).some(filled)
-        mended, settled, sign = _mend(polisher, rows, p, limits)
+        mended, settled, sign = _mend(polisher, rows, p, limits, largest)
         defect, element = _defect(polisher, mended, rows.xdot, settled, steps[filled], p, limits)
         chosen = np.flatnonzero(settled[: len(part)])
         new.x[part[chosen]], new.xdot[part[chosen]] = mended.x[chosen], mended.xdot[chosen]
@@ -315,7 +317,7 @@ def polish(
 
 
 def _mend(
-    polisher: _Polisher, rows: Rows, p: Any, limits: Tolerances
+    polisher: _Polisher, rows: Rows, p: Any, limits: Tolerances, largest: np.ndarray
 ) -> tuple[Rows, np.ndarray, np.ndarray]:
     """First x, then xdot; which rows have settled, and the signs of their matrices."""
     count = len(rows.t)
@@ -330,8 +332,8 @@ def _mend(
             break
         change = np.where(limits.tested, polisher.nearest.shift(values, off, tolerance), 0.0)
         x = x + change
-        settled = (np.abs(change / tolerance).max(axis=1) <= SETTLED) | (left <= ROUNDING)
-    settled = (settled | (left <= EXACT)) & (np.abs((x - rows.x) / tolerance).max(axis=1) <= LARGEST_SHIFT)
+        settled = np.all(np.abs(change) <= SETTLED * largest, axis=1) | (left <= ROUNDING)
+    settled = (settled | (left <= EXACT)) & np.all(np.abs(x - rows.x) <= LARGEST_SHIFT * largest, axis=1)
     mended = rows._replace(x=np.where(settled[:, None], x, rows.x))
 
     if not np.array_equal(mended.x, rows.x):  # matrices are the larger part of the work
