@@ -13,8 +13,8 @@ import pytest
 
 import modia_py.models
 from modia_py import Input, Model, ModelError, Par, UnitWarning, Var, der, elaborate, simulate, translate
+from modia_py.errors import UnknownNameError
 from modia_py.language.unit_check import unit_conflicts
-from modia_py.results.trajectories import UnknownNameError
 from modia_py.units import parse_unit
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from ..errors import ModelError
 from ..optional_packages import require
 from .figures import SINGLE_HEIGHT, WIDTH, is_constant, limits, new_figure, our_style, with_unit
-from .trajectories import Selection, Trajectories
+from .selections import Selection
+from .trajectories import Trajectories
 
 PROFILES = 5  # times that are drawn if none are named
 MOST_PICKED = 1000  # columns or rows of a map: more than a screen shows

@@ -28,8 +28,9 @@ from ..solvers.status import Status
 from .checksums import DamagedFile, Seal, checked_seal, seal
 from .event_files import EVENT, OUTPUT_ROWS, event_entries, loaded_events
 from .events import EventTable
+from .selections import TIME, ResultVariable
 from .statistics import RunStatistics
-from .trajectories import TIME, ResultVariable, Trajectories
+from .trajectories import Trajectories
 
 FORMAT = 2  # of files; raise it when an older version could misread a new one
 FIRST_WITH_CHECKSUMS = 2

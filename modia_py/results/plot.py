@@ -14,7 +14,8 @@ import numpy as np
 
 from ..errors import ModelError
 from .figures import MARK, given_axes, is_constant, limits, new_panels, our_style, with_unit
-from .trajectories import Selection, Trajectories
+from .selections import Selection
+from .trajectories import Trajectories
 
 DEFAULT_NAMES = 6
 CURVES_SHOWN = 8  # elements of a vector that are drawn one by one, each with its colour and name

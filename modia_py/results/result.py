@@ -10,8 +10,8 @@ from . import files, html, text
 from .events import Change, Event, EventTable
 from .name_patterns import is_pattern, matching
 from .pictures import Pictures
+from .selections import ResultVariable
 from .statistics import RunStatistics
-from .trajectories import ResultVariable
 
 __all__ = ["Change", "Event", "EventTable", "Result", "ResultVariable", "RunStatistics"]
 

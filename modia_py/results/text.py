@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .trajectories import ResultVariable, Trajectories
+from .selections import ResultVariable
+from .trajectories import Trajectories
 
 ROWS_SHOWN = 20
 ELEMENTS_SHOWN = 4  # of a vector; of longer ones, the least and the largest

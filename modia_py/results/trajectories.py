@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -16,136 +14,13 @@ from ..expressions.printing import der_text
 from ..interruptions import Interruptible
 from ..language.element_names import TrajectoryName, parse, readings, take
 from ..solvers.status import Status
-from ..units import parse_unit
 from .events import EventTable
 from .name_patterns import is_pattern, matching
+from .selections import TIME, ResultVariable, Selection, read_only
 from .statistics import RunStatistics
 
 NO_EVENTS = EventTable()
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
-
-
-@dataclass(frozen=True)
-class ResultVariable:
-    """What a result knows of a variable besides its values.
-
-    Attributes
-    ----------
-    name : str
-        The dotted name.
-    shape : tuple of int
-        At one time, the axes of component arrays first.
-    lead : int
-        How many axes belong to component arrays.
-    unit, doc : str, optional
-        As declared.
-    arrays : tuple of int, optional
-        Which segments of the name are component arrays, if that is known.
-    is_discrete : bool
-        Whether it changes at events only; its values are then numbers, integers or truth values, as
-        declared.
-    role : {"", "state", "alias"}
-        "state": its start values can be chosen, and the integrator keeps it. "alias": equal to another
-        variable but for the sign, or zero, by an equation or a connection.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    lead: int = 0
-    unit: str | None = None
-    doc: str | None = None
-    arrays: tuple[int, ...] | None = None
-    is_discrete: bool = False
-    role: str = ""
-
-    @property
-    def size(self) -> int:
-        """The number of elements at one time."""
-        return int(np.prod(self.shape, dtype=np.int64))
-
-    def element(self, position: int) -> str:
-        """Name one element.
-
-        Parameters
-        ----------
-        position : int
-            Where it is in the flattened variable.
-
-        Returns
-        -------
-        str
-            The name by which a result can be asked for it.
-
-        Examples
-        --------
-        >>> ResultVariable("c.r", (10, 3), lead=1, arrays=(0,)).element(7)
-        'c[2].r[1]'
-        """
-        index = [int(number) for number in np.unravel_index(position, self.shape)]
-        segments = self.name.split(".")
-        for segment in self.arrays or ():
-            segments[segment] += f"[{index.pop(0)}]"
-        return ".".join(segments) + (f"[{', '.join(map(str, index))}]" if index else "")
-
-
-TIME = ResultVariable("time", (), unit="s", doc="the time")
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Values that a text asked for, and what they are: the numbers of their elements in the variable."""
-
-    values: np.ndarray
-    variable: ResultVariable
-    order: int
-    elements: np.ndarray
-    constant: bool = False  # a parameter: no axis of time
-    converted_to: str | None = None  # the unit that was asked for
-
-    def label(self, position: int) -> str:
-        """The name of an element of the selection."""
-        element = int(self.elements.ravel()[position])
-        name = self.variable.element(element) if self.variable.shape else self.variable.name
-        return der_text(name, self.order)
-
-    @property
-    def unit(self) -> str | None:
-        if self.converted_to is not None:
-            return self.converted_to
-        unit = self.variable.unit
-        for _ in range(self.order):
-            unit = derivative_unit(unit)
-        return unit
-
-    def converted(self, text: str) -> Selection:
-        """The same in another unit.
-
-        Parameters
-        ----------
-        text : str
-            The unit, such as "degC".
-
-        Returns
-        -------
-        Selection
-            With converted values.
-
-        Raises
-        ------
-        UnknownNameError
-            If a unit is unknown, or measures something else.
-        """
-        name, own = self.variable.name, parse_unit(self.unit) if self.unit else None
-        wanted = parse_unit(text)
-        if wanted is None:
-            raise UnknownNameError(f"{text!r}, in which {name} is asked for, is no known unit.")
-        if own is None:
-            known = f"has the unit {self.unit!r}, which is not known" if self.unit else "has no unit"
-            raise UnknownNameError(f"{name} {known}: it cannot be given in {text}.")
-        if not own.converts_to(wanted):
-            raise UnknownNameError(f"{name} is in {self.unit}, which cannot be given in {text}.")
-        values = _read_only(np.asarray(own.converted(self.values.astype(float), wanted)))
-        return replace(self, values=values, converted_to=text)
 
 
 class Trajectories:
@@ -167,14 +42,14 @@ class Trajectories:
         output_rows: np.ndarray | None = None,
     ):
         self.model = model
-        self.time = _read_only(time)
+        self.time = read_only(time)
         self.variables = MappingProxyType(dict(variables))
-        self.parameters = MappingProxyType({name: _read_only(value) for name, value in parameters.items()})
+        self.parameters = MappingProxyType({name: read_only(value) for name, value in parameters.items()})
         self.stats = stats if stats is not None else RunStatistics()
         self.status = status
         self.message = message
         self.notes = tuple(notes)
-        self.output_rows = _read_only(np.arange(len(self.time)) if output_rows is None else output_rows)
+        self.output_rows = read_only(np.arange(len(self.time)) if output_rows is None else output_rows)
         self._read = read
         self._events = events
         self._cache: dict[tuple[str, int], np.ndarray | None] = {}
@@ -269,7 +144,7 @@ class Trajectories:
             return self._cache[name, order]
         with Interruptible(f"Reading {der_text(name, order)}", result=self):
             found = self._read(name, order)
-        values = None if found is None else _read_only(found)
+        values = None if found is None else read_only(found)
         expected = (len(self.time), *self.variables[name].shape)
         if values is not None and values.shape != expected:
             raise ValueError(f"{der_text(name, order)} was read as {values.shape}, expected {expected}")
@@ -375,7 +250,7 @@ class Trajectories:
         except (IndexError, ValueError) as error:
             shape = f"has shape {variable.shape}" if variable.shape else "is a scalar"
             raise UnknownNameError(f"{text!r} selects nothing: {wanted.name} {shape} ({error}).") from None
-        return Selection(_read_only(chosen), variable, wanted.order, elements, constant)
+        return Selection(read_only(chosen), variable, wanted.order, elements, constant)
 
     def _differentiated(self, wanted: TrajectoryName) -> np.ndarray:
         values = self.trajectory(wanted.name, wanted.order)
@@ -404,23 +279,3 @@ def _rank(variable: ResultVariable) -> int:
     if variable.role == "alias":
         return 3
     return 2 if "." in variable.name else 1
-
-
-def derivative_unit(unit: str | None) -> str | None:
-    """The unit of a derivative.
-
-    >>> [derivative_unit(unit) for unit in ("m", "m/s", "m/s2", "N.s/m", "s")]
-    ['m/s', 'm/s2', 'm/s3', '(N.s/m)/s', '1']
-    """
-    if not unit or unit == "s":
-        return "1" if unit else None
-    match = re.fullmatch(r"([^/]+)/s(\d*)", unit)
-    if match:
-        return f"{match[1]}/s{int(match[2] or '1') + 1}"
-    return f"{unit}/s" if "/" not in unit else f"({unit})/s"
-
-
-def _read_only(values: Any) -> np.ndarray:
-    view = np.asarray(values).view()
-    view.setflags(write=False)
-    return view

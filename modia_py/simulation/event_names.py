@@ -13,7 +13,7 @@ from ..expressions.symbol_kinds import DiscreteRole, SymbolKind
 from ..language.event_parts import ActionKind, RelationKind
 from ..language.flat_model import FlatModel, FlatSymbol, Occurrence, Placed
 from ..lowering.event_functions import EventFunctions
-from ..results.trajectories import ResultVariable
+from ..results.selections import ResultVariable
 
 WORDS = {DiscreteRole.INITIAL: "initial()", DiscreteRole.TERMINAL: "terminal()"}
 

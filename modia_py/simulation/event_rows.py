@@ -20,7 +20,7 @@ from ..language.event_parts import RelationKind
 from ..language.flat_model import FlatModel
 from ..program.program import Arguments, Program
 from ..results.events import Change, Event, EventTable
-from ..results.trajectories import ResultVariable
+from ..results.selections import ResultVariable
 from ..solvers.solution import EventRecord
 from .event_names import EventNames
 from .run import Run
