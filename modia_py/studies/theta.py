@@ -110,8 +110,8 @@ def make_names(
             found = sim._values.find(name)
         except ModelError as error:
             raise ModelError(
-                f"{error} Sizes, and other arguments of a class that are no `Par`, are fixed when a model is "
-                f"translated."
+                f"{error} Sizes, and other arguments of a class that are no `Par`, are fixed when a model "
+                f"is translated."
             ) from None
         if found.symbol.kind is not SymbolKind.PARAMETER:
             raise ModelError(f"'{name}' is no parameter of {flat.name}: its start is given as init.")
