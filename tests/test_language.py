@@ -366,8 +366,8 @@ def test_plain_attributes_and_expressions_may_be_kept():
 
 
 def test_two_pin_inheritance():
-    assert len(TwoPin().equations()) == 3
-    assert len(Capacitor().equations()) == 4
+    assert len(TwoPin().equations()) == 4
+    assert len(Capacitor().equations()) == 5
 
 
 def test_equations_of_parts_are_equations_of_their_own():

@@ -15,6 +15,7 @@ from modia_py.program.signals import make_signals
 from modia_py.solvers.roots.nearest import NearestSystem
 from modia_py.solvers.roots.nearest_problem import Effort
 from modia_py.solvers.roots.nonlinear import SparseSystem
+from modia_py.start.values import Starts
 
 
 def start_of(sim: Any, init: Any = None, params: Any = None) -> tuple[Any, Any]:
@@ -22,7 +23,7 @@ def start_of(sim: Any, init: Any = None, params: Any = None) -> tuple[Any, Any]:
     signals = make_signals(sim.flat, None, 0.0, 1.0)
     program = sim.translation.program(signals)
     arguments = Arguments(sim._values.vector(dict(params or {})), signals.data)
-    point = sim._start(program, signals, arguments, init, 0.0, "init")
+    point = sim._start(program, signals, arguments, Starts(init), 0.0, "init")
     w = np.asarray(program.values(0.0, point.x, point.xdot, arguments))
 
     def value(name: str) -> Any:

@@ -67,13 +67,13 @@ class Resistor(TwoPin):
 
     R = Par(1.0, unit="Ohm", doc="resistance; with a heat port that at T_ref")
 
-    def __init__(self, useHeatPort: bool = False, **changes: Any):
+    def __init__(self, *values: Any, useHeatPort: bool = False, **changes: Any):
         if useHeatPort:
             self.heatPort = HeatPort()
             self.T_ref = Par(300.15, unit="K", doc="reference temperature")
             self.alpha = Par(0.0, unit="1/K", doc="increase of the resistance for a kelvin")
         self.useHeatPort = useHeatPort
-        super().__init__(**changes)
+        super().__init__(*values, **changes)
 
     def equations(self) -> Any:
         if not self.useHeatPort:

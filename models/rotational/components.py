@@ -136,11 +136,11 @@ class Supported(Model):
 
     phi_support = Var(unit="rad", doc="angle of the support")
 
-    def __init__(self, useSupport: bool = False, **changes: Any):
+    def __init__(self, *values: Any, useSupport: bool = False, **changes: Any):
         if useSupport:
             self.support = Flange()
         self.useSupport = useSupport
-        super().__init__(**changes)
+        super().__init__(*values, **changes)
 
     def support_equations(self, tau: Any) -> Any:
         """The equations of the support of a component on which otherwise the torque `tau` acts."""

@@ -23,8 +23,8 @@ NUMBER = "number"
 Known = Unit | str | None  # of a unit, a plain number, or unknown
 
 MOST = 8
-SIMPLE = 12
-"""Numerators and denominators of numbers that have no unit."""
+SIMPLE, DENOMINATORS = 12, (1, 2, 3, 4, 6, 8, 12)
+"""Largest numerator, and the denominators, of numbers that have no unit: 0.1 and 0.2 are coefficients."""
 SUMS = frozenset("add subtract maximum minimum less less_equal greater greater_equal equal hypot".split())
 RELATIONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 PRODUCTS = frozenset("multiply matmul dot cross outer inner".split())
@@ -192,7 +192,7 @@ def _is_simple(node: Constant) -> bool:
 
 def _is_simple_number(value: float) -> bool:
     for unit in (1.0, math.pi):
-        for denominator in range(1, SIMPLE + 1):
+        for denominator in DENOMINATORS:
             numerator = value / unit * denominator
             if numerator <= SIMPLE and abs(numerator - round(numerator)) < 1e-12:
                 return True

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from ..method.context import Context
@@ -28,10 +27,15 @@ def prepare(context: Context, state: State) -> tuple[State, Any]:
     return state, ()
 
 
+def watches(context: Context) -> bool:
+    """Whether an attempt looks for crossings itself."""
+    return False
+
+
 def attempt(
-    context: Context, state: State, vectors: Any, pause: jax.Array | None = None
+    context: Context, state: State, vectors: Any, pause: Any = None, stretches: Any = None
 ) -> tuple[State, Any]:
-    """One attempt at a step of size h from t."""
+    """One attempt at a step of size h from t. (The last two are for native code.)"""
     now, limits = state.control, context.settings.step_limits
     t_new = jnp.where(now.h >= limits.t_end - now.t, limits.t_end, now.t + now.h)
     matrix = matrix_of_attempt(context, state)
