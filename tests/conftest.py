@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,14 @@ MOST_MAPS = 20_000
 def loop(request):
     """Which loop makes the steps: what `solve` promises, both keep."""
     return request.param
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """As in a terminal: a process started in the background of a script ignores interrupts."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, former)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -17,6 +17,9 @@ from modia_py.solvers import Problem, Status, interrupts, solve
 from modia_py.solvers.interrupts import Interrupts
 
 
+pytestmark = pytest.mark.usefixtures("ctrl_c")
+
+
 class Swing(Model):
     w = Par(1.0)
     force = Input()
@@ -30,14 +33,6 @@ class Swing(Model):
             der(self.v) == -(self.w**2) * self.x + self.force,
             self.y == self.x**2 + self.v,
         ]
-
-
-@pytest.fixture(autouse=True)
-def ctrl_c():
-    """As in a terminal: a process started in the background of a script ignores interrupts."""
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, former)
 
 
 @pytest.fixture(scope="module")
