@@ -159,7 +159,7 @@ class Brake(TwoFlangesWithFriction):
 
     def __init__(self, mue_pos: Table = ((0.0, 0.5),), useSupport: bool = False, **changes: Any):
         self.mue_pos = Par(mue_pos, doc="rows of angular velocity and friction coefficient")
-        super().__init__(useSupport, **changes)
+        super().__init__(useSupport=useSupport, **changes)
 
     def equations(self) -> Any:
         tau0 = self.mue_pos[0, 1] * self.cgeo * self.fn
@@ -199,7 +199,7 @@ class BearingFriction(TwoFlangesWithFriction):
 
     def __init__(self, tau_pos: Table = ((0.0, 1.0),), useSupport: bool = False, **changes: Any):
         self.tau_pos = Par(tau_pos, doc="rows of angular velocity and friction torque")
-        super().__init__(useSupport, **changes)
+        super().__init__(useSupport=useSupport, **changes)
 
     def equations(self) -> Any:
         tau0 = self.tau_pos[0, 1]

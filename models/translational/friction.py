@@ -62,7 +62,7 @@ class Brake(TwoFlangesWithFriction):
 
     def __init__(self, mue_pos: Table = ((0.0, 0.5),), useSupport: bool = False, **changes: Any):
         self.mue_pos = Par(mue_pos, doc="rows of velocity and friction coefficient")
-        super().__init__(useSupport, **changes)
+        super().__init__(useSupport=useSupport, **changes)
 
     def equations(self) -> Any:
         f0 = self.mue_pos[0, 1] * self.cgeo * self.fn
@@ -102,7 +102,7 @@ class SupportFriction(TwoFlangesWithFriction):
 
     def __init__(self, f_pos: Table = ((0.0, 1.0),), useSupport: bool = False, **changes: Any):
         self.f_pos = Par(f_pos, doc="rows of velocity and friction force")
-        super().__init__(useSupport, **changes)
+        super().__init__(useSupport=useSupport, **changes)
 
     def equations(self) -> Any:
         f0 = self.f_pos[0, 1]
