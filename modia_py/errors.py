@@ -201,7 +201,7 @@ class UnitWarning(ModelWarning):
     >>> with warnings.catch_warnings(record=True) as seen:
     ...     warnings.simplefilter("always", UnitWarning)
     ...     sim = translate(Car())
-    >>> "`der(x)` is in m/s, `v` in 0.277778 m/s" in str(seen[0].message)
+    >>> "`der(x)` is in m/s, `v` in km/h" in str(seen[0].message)
     True
     """
 

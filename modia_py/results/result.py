@@ -93,7 +93,7 @@ class Result(Pictures):
         >>> from modia_py.models.examples import Ladder
         >>> result = simulate(Ladder(3), 1.0, times=3)
         >>> result.select("c.?").names
-        ('c.u', 'c.i')
+        ('c.u', 'c.v', 'c.i')
         """
         chosen: dict[str, None] = {}
         everything = (*self.variables, *self.parameters)

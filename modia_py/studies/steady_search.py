@@ -19,6 +19,7 @@ from ..inspection.linearize import linear_model
 from ..program.program import Arguments
 from ..program.row_names import row_name
 from ..program.signals import Signals, make_signals
+from ..simulation.event_data import with_event_data
 from ..simulation.missed_events import missed_event
 from ..simulation.outputs import Span
 from ..simulation.request import RunRequest
@@ -129,25 +130,33 @@ def _beginnings(
     failures: list[str],
 ) -> Iterator[tuple[np.ndarray, Arguments]]:  # fmt: skip
     """Points from which to look, one after the other."""
+    if settle is None:
+        z, arguments = _from_start(sim, asked, system, signals, failures)
+        yield z, arguments
+        # At the very start the matrix may be singular: a pendulum that is held horizontally.
+        yield z + NUDGE * (1.0 + np.abs(z)) * np.sin(1.0 + np.arange(len(z))), arguments
     try:
-        if settle is None:
-            z, arguments = _from_start(sim, asked, system, signals)
-            yield z, arguments
-            # At the very start the matrix may be singular: a pendulum that is held horizontally.
-            yield z + NUDGE * (1.0 + np.abs(z)) * np.sin(1.0 + np.arange(len(z))), arguments
         yield from _from_run(sim, asked, system, settle)
     except SimulationError as error:
         failures.append(str(error))
 
 
 def _from_start(
-    sim: Any, asked: RunRequest, system: SteadySystem, signals: Signals
+    sim: Any, asked: RunRequest, system: SteadySystem, signals: Signals, failures: list[str]
 ) -> tuple[np.ndarray, Arguments]:
+    """The start of a run; where there is none, what it would be looked for from."""
     program = system.program
     options = replace(asked, stop_time=asked.start_time + 1.0).checked()
     arguments = Arguments(sim._values.vector(dict(asked.params or {}), asked.init), signals.data)
-    point, arguments = sim._whole_start(program, signals, arguments, asked, options)
-    return system.joined(point.x, point.xdot), arguments
+    try:
+        point, arguments = sim._whole_start(program, signals, arguments, asked, options)
+        return system.joined(point.x, point.xdot), arguments
+    except SimulationError as error:
+        failures.append(str(error))
+    if program.events is not None:
+        arguments = with_event_data(program, arguments, options)
+    problem = sim._start_problem(program, arguments, asked.starts, options.start, None)
+    return system.joined(*np.split(problem.z_guess, 2)), problem.arguments
 
 
 def _from_run(
