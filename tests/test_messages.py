@@ -83,7 +83,7 @@ def test_unknown_parameter_names_propose_near_ones():
         r"Resistor has no parameter or variable 'r' \(test_messages.py:\d+\). Did you mean 'R'\?",
         message(lambda: Resistor(r=1.0)),
     )
-    assert "Did you mean 'source.V' or" in message(lambda: Ladder(5, **{"source.W": 1.0}))
+    assert "Did you mean 'source.V'" in message(lambda: Ladder(5, **{"source.VV": 1.0}))
     assert "Did you mean 'r.R'" in message(lambda: Ladder(5, R=1.0))
     assert "has no parameter or variable 'r.RR'" in message(lambda: Ladder(5, r={"RR": 1.0}))
     assert "'r' is a Resistor of Ladder, not a parameter" in message(lambda: Ladder(5, r=1.0))
