@@ -16,7 +16,6 @@ from modia_py import Input, Model, ModiaError, Par, SimulationInterrupted, Var, 
 from modia_py.solvers import Problem, Status, interrupts, solve
 from modia_py.solvers.interrupts import Interrupts
 
-
 pytestmark = pytest.mark.usefixtures("ctrl_c")
 
 

@@ -60,7 +60,7 @@ def elaborate(model: Model) -> FlatModel:
     >>> from modia_py.models.examples import Ladder
     >>> flat = elaborate(Ladder(1000))
     >>> flat.unknowns, len(flat.equations) < 50
-    (12008, True)
+    (14009, True)
     """
     if isinstance(model, ComponentArray):
         raise ModelError(f"{model} is an array of models; simulate a model that contains it.")
