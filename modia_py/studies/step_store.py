@@ -24,6 +24,7 @@ class StepRows:
     """Takes rows as `solvers.output_rows.OutputRows` does: of all of them the times, and sizes and orders
     of steps; of the last ones, and of those in `chosen`, x and xdot."""
 
+    at_nodes = True
     def __init__(self, budget: float, until: int | None = None, chosen: Sequence[int] | np.ndarray = ()):
         self.budget, self.until = budget, until
         self.chosen = np.unique(np.asarray(chosen, int))
