@@ -73,7 +73,8 @@ def workspace_of(
         moving, others = maps.parts(leg.arguments)
         try:
             factors = solver.prepare(values)
-            step_tables, of_steps = (), factors
+            step_tables: Any = ()
+            of_steps = factors
             if isinstance(steps, StageMaps):
                 own = maps.leaves._replace(moving=moving, others=others)
                 first = Made(*(part[0] for part in leg.made))

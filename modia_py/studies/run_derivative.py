@@ -21,8 +21,8 @@ import numpy as np
 
 from ..arrays.index1 import Slot
 from ..program.program import Arguments, Program
-from ..solvers.compile_options import fast_jit
 from ..simulation.run import METHODS
+from ..solvers.compile_options import fast_jit
 from ..solvers.loop.compiled import compile_problem
 from ..solvers.method.formula import RADAU
 from ..solvers.sensitivity.blocks import Place, make_sweeps

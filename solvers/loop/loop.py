@@ -40,7 +40,8 @@ def run_chunk(
     """Go on from a state, for so many attempts at most, writing output for so many times at most.
 
     Where so many rows `per_step` are wanted, one or one at each node, the values of `times` do not matter,
-    only how many there are. `attempts_by` is the module that makes attempts: it has `prepare` and `attempt`.
+    only how many there are. `attempts_by` is the module that makes attempts: it has `prepare` and
+    `attempt`.
     """
     loop, nodes = attempts_by, np.asarray(context.formula.nodes)
     limit, per_step = state.number("attempts") + attempts, jnp.asarray(per_step)

@@ -24,7 +24,6 @@ import numpy as np
 
 from ..lanes import each
 from ..linear.choice import choose_solver, choose_sparse_lu
-from ..linear.contract import LinearSolver
 from ..linear.linear_solve import linear_solve
 from ..loop.workspaces import Workspaces
 from ..matrix.jacobian import C_ZERO, Pattern, matrix_parts
@@ -95,27 +94,35 @@ class StageMaps:
         return old._replace(of_rows=eq.factors(at, jnp.asarray(C_ZERO), old.of_rows))
 
     def tangent(
-        self, eq: Equations, tables: StageTables, factors: Factors, at: Point, made: Made, table: Any, dp: Any
+        self,
+        eq: Equations,
+        tables: StageTables,
+        factors: Factors,
+        at: Point,
+        made: Made,
+        table: Any,
+        dp: Any,
     ) -> tuple[Any, tuple[Any, Any]]:
         c, is_fd, stages = made.h / REAL, eq.is_fd, _stages_of(at, made)
         one_by_one = self.problem.one_by_one
 
         def scaled(x: Any, xdot: Any, moving: Any) -> Any:
-            residuals = each(
-                lambda at: eq.residual(*at, moving), Point(stages.t, x, xdot), one_by_one
-            )
+            def residual(at: Point) -> Any:
+                return eq.residual(at.t, at.x, at.xdot, moving)
+
+            residuals = each(residual, Point(stages.t, x, xdot), one_by_one)
             return jnp.where(is_fd, c * residuals, residuals)
 
         def product(z: Any) -> Any:
             change = _apart(z)
             slopes = jnp.asarray(B) @ change / made.h
-            moved = jax.jvp(lambda *own: scaled(*own, eq.leaves.moving), (at.x, at.xdot), (change, slopes))
+            moved = jax.jvp(
+                lambda x, xdot: scaled(x, xdot, eq.leaves.moving), (at.x, at.xdot), (change, slopes)
+            )
             return _together(moved[1])
 
         dx = jnp.broadcast_to(table[0], at.x.shape)
-        _, right = jax.jvp(
-            lambda x, moving: scaled(x, at.xdot, moving), (at.x, eq.leaves.moving), (dx, dp)
-        )
+        _, right = jax.jvp(lambda x, moving: scaled(x, at.xdot, moving), (at.x, eq.leaves.moving), (dx, dp))
         found = linear_solve(
             self.solver, factors.of_steps, _together(right), tables=tables.solver, product=product
         )

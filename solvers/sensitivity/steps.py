@@ -22,7 +22,8 @@ class Factors(NamedTuple):
 
 
 class StepMaps(Protocol):
-    """Steps of one kind. Their points have x and xdot, with an axis of stages in front if there are many."""
+    """Steps of one kind. Their points have x and xdot, with an axis of stages in front if there are
+    many."""
 
     stages: int
 
