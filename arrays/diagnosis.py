@@ -88,7 +88,9 @@ class Diagnosis:
         """Names of its equations, a line each; those that differ in a number only are one line."""
         texts = [self.structure.equation_name(int(e)) for e in part.equations[:MOST_READ]]
         lines = [f"    {text}" for text in _joined_parts(texts)]
-        return lines[:MOST_NAMES] + _more(max(len(lines) - MOST_NAMES, 0) + len(part.equations) - len(texts))
+        return lines[:MOST_NAMES] + _more(
+            max(len(lines) - MOST_NAMES, 0) + len(part.equations) - len(texts)
+        )
 
     def _equations(self, part: SingularSet) -> str:
         """How many equations, counted as scalars like everything else."""

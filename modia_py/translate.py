@@ -191,7 +191,9 @@ def _elaborated(model: Any) -> FlatModel:
     if isinstance(model, type) and issubclass(model, Model):
         raise ModelError(f"{model.__name__} is a class: give an instance, {model.__name__}().")
     if isinstance(model, CompiledModel):
-        raise ModelError(f"This model is translated already: {model.flat.name}; call its own simulate(...).")
+        raise ModelError(
+            f"This model is translated already: {model.flat.name}; call its own simulate(...)."
+        )
     if not isinstance(model, Model):
         raise ModelError(f"translate needs a Model, not {type(model).__name__}.")
     return elaborate(model)
