@@ -48,8 +48,8 @@ def _of_data(model: ModelStructure, equation: FlatEquation) -> Iterator[str]:
     where = equation.equation.source
     if name := names.get(SymbolKind.DISCRETE):
         yield (
-            f"{name} is a Discrete, which equations do not determine ({where}): write assign({name}, value) in "
-            f"a `when`, or always(assign({name}, value))."
+            f"{name} is a Discrete, which equations do not determine ({where}): write "
+            f"assign({name}, value) in a `when`, or always(assign({name}, value))."
         )
     elif name := names.get(SymbolKind.INPUT):
         yield (
@@ -79,8 +79,8 @@ def _elements_at_rest(model: ModelStructure, parts: tuple[SingularSet, ...]) -> 
             if nodes and moves.any():
                 names = _listed([model.structure.variable_name(node) for node in nodes])
                 yield (
-                    f"Equations contain the derivative of other elements of {variable.name}, and not that of "
-                    f"{names}: an equation for each of them (a boundary condition?) is probably missing."
+                    f"Equations contain the derivative of other elements of {variable.name}, and not that "
+                    f"of {names}: an equation for each of them (a boundary condition?) is probably missing."
                 )
 
 

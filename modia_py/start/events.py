@@ -117,9 +117,9 @@ def _restarted(program: Program, t: float, point: StartPoint, arguments: Argumen
         listed = "".join(f"\n    {row_name(program, row)}" for row in rows)
         said = f"These equations cannot hold with the conditions there:{listed}" if rows else found.message
         raise SimulationError(
-            f"{program.structure.flat.name}: no values were found with which to start, at time {t:g}. {said}\n"
-            f"Two of them may contradict each other, or a condition there (a diode that conducts, a contact) "
-            f"leaves something undetermined: is a parameter zero in them?"
+            f"{program.structure.flat.name}: no values were found with which to start, at time {t:g}. "
+            f"{said}\nTwo of them may contradict each other, or a condition there (a diode that conducts, "
+            f"a contact) leaves something undetermined: is a parameter zero in them?"
         )
     return replace(point, x=found.x[: len(point.x)], xdot=found.xdot[: len(point.x)])
 
