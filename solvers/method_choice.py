@@ -28,7 +28,7 @@ STEPS_AN_EVENT = 50
 """Events are frequent where there are fewer steps for each."""
 LOW_SHARE = 0.7
 """Of the steps since the last look."""
-LONG = 20_000
+LONG = 10_000
 """Attempts after which a trial is made without another reason,"""
 TRIAL = 150
 """and attempts of a trial."""
@@ -76,7 +76,8 @@ class MethodChoice:
         self.look_at = LOOK_EVERY
         """So many attempts, when the next look is taken."""
         self.is_over = False
-        self._last, self._trial = Seen(t0), None
+        self._last = Seen(t0)
+        self._trial: Seen | None = None
         self._pace = 0.0
         self._reason = self._story = ""
 

@@ -27,7 +27,7 @@ def test_nothing_is_tried_without_a_reason():
 
 @pytest.mark.parametrize(
     ("changes", "text"),
-    [({"events": 30}, "frequent events"), ({"low": 800}, "81 %"), ({"attempts": 20_000}, "its length")],
+    [({"events": 30}, "frequent events"), ({"low": 800}, "81 %"), ({"attempts": 10_000}, "its length")],
 )
 def test_reasons_for_a_trial(changes, text):
     chosen = choice()
@@ -74,7 +74,9 @@ def test_frequent_starts_change_the_method():
     np.testing.assert_allclose(found.x[-1, 0], np.sin(20.0), atol=3e-5)
 
 
-@pytest.mark.parametrize(("spoilt", "text"), [(False, "as far for the same work"), (True, "NEWTON at time")])
+@pytest.mark.parametrize(
+    ("spoilt", "text"), [(False, "as far for the same work"), (True, "NEWTON at time")]
+)
 def test_a_run_changes_its_method(monkeypatch, spoilt, text):
     monkeypatch.setattr(method_choice, "LONG", 1000)
     if spoilt:  # the trial is lost
