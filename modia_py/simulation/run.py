@@ -49,7 +49,8 @@ PROGRESS_AFTER = 1.0
 MOST_LOST = 5
 """Values that were set and not kept, of which a result tells."""
 NONE = "none is needed"
-METHODS = {"bdf": "ndf", "radau": "radau"}
+INLINE = "inline-bdf"
+METHODS = {"bdf": "ndf", INLINE: "ndf", "radau": "radau"}
 """By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
 makes the errors of order 1 to 4 smaller."""
 
@@ -99,6 +100,8 @@ class Run:
     """For each row the size and the order of the step in which it lies."""
     restarts: tuple[int, ...] = ()
     """The first row after each stop."""
+    not_inlined: str = ""
+    """Why inline integration was not possible, if it was asked for."""
     declared: np.ndarray | None = None
     """Discrete values as they are declared, before the event at the start."""
 
@@ -136,6 +139,7 @@ def integrate(
         max_steps=options.max_steps,
         max_step=stretches[0].longest_step,
         formula=METHODS[options.method],
+        corrector="stages" if options.method == INLINE else "whole",
         linear_solver=options.linear_solver,
         progress=PROGRESS_AFTER if options.progress else False,
         stops=stops,
@@ -162,6 +166,7 @@ def integrate(
         crossings=solution.crossings,
         events=solution.events,
         lost_reinits=_lost_reinits(program, solution.p_last),
+        not_inlined=solution.not_inlined,
         stretches=stretches,
         options=options,
         end=solution.t_last,
