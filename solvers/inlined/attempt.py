@@ -44,7 +44,7 @@ def attempt(
     t_new = jnp.where(now.h >= limits.t_end - now.t, limits.t_end, now.t + now.h)
     c = now.h / jnp.asarray(context.formula.leading)[now.order]
     prediction = predict(state.table, now.order, now.h)
-    matrix, torn = _matrices(context, state, t_new, prediction, c)
+    matrix, torn, looked = _matrices(context, state, t_new, prediction, c)
     neighbours = now.equal_steps >= now.order
 
     def by_stages() -> Step:
@@ -74,8 +74,11 @@ def attempt(
     table = move(
         state.table, made.correction.d, now.order, decision.accepted, decision.next.order, decision.factor
     )
+    work = IN_JAX.work(outcome, decision.accepted)
+    if not len(context.method.inlined.tears):  # what is looked at then are the formulas
+        work = work._replace(jacobians=looked | failed, factorizations=looked | failed)
     after = state_after(
-        context, state, matrix, decision, IN_JAX.work(outcome, decision.accepted), table, made.xdot,
+        context, state, matrix, decision, work, table, made.xdot,
         made.weights, order=now.order,
         corrected_whole=state.number("corrected_whole") + failed,
     )  # fmt: skip
@@ -84,9 +87,9 @@ def attempt(
 
 def _matrices(
     context: Context, state: State, t: jax.Array, at: Prediction, c: jax.Array
-) -> tuple[Matrix, Torn]:
-    """The whole matrix, and the small ones: which are renewed where they are too old, too slow or too far
-    from c."""
+) -> tuple[Matrix, Torn, jax.Array]:
+    """The whole matrix, and the small ones, which are renewed where they are too old, too slow or too far
+    from c; and whether the whole one is new."""
     old: Torn = state.torn
     problem, former, former_c = context.problem, state.rounding, state.number("matrix_c")
     needed = ~old.good | IN_JAX.matrix_is_needed(c, old.c, state.number("age"), state.number("outdated"))
@@ -118,4 +121,4 @@ def _matrices(
         finite=yes,
         renewed=needed,
     )
-    return matrix, torn
+    return matrix, torn, looked
