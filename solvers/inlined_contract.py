@@ -1,8 +1,8 @@
 """The corrector's equations as stages, where somebody who sees the equations has sorted them.
 
-With x = x_pred + d, xdot = xdot_pred + d / c, the equations of a step are equations for d. A stage is solved
-when those before it are: for the tear variables of its blocks by a small Newton iteration each, for the
-others by formulas (see `inlined.corrector`).
+With x = x_pred + d, xdot = xdot_pred + d / c, the equations of a step are equations for d. A stage is
+solved when those before it are: for the tear variables of its blocks by a small Newton iteration each, for
+the others by formulas (see `inlined.corrector`).
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ class ControlledPlant(Model):
 
 
 def both(sim, stop, **options):
-    return [sim.simulate(stop, method=method, progress=False, **options) for method in ("bdf", "inline-bdf")]
+    return [
+        sim.simulate(stop, method=method, progress=False, **options) for method in ("bdf", "inline-bdf")
+    ]
 
 
 def assert_same(one, other, times=30.0, rtol=1e-6):
@@ -183,7 +185,7 @@ def test_what_cannot_be_inlined_is_integrated_as_before_and_says_so():
 @pytest.mark.parametrize("hinted", [0, 1])
 def test_hints_choose_what_is_iterated(hinted):
     graph = Graph()
-    t, x, y, *_, c = (graph.input(k) for k in range(6))
+    t, x, y, *_ = (graph.input(k) for k in range(6))
     make = graph.make
     cubes = make("add", make("mul", x, make("mul", x, x)), make("mul", y, make("mul", y, y)))
     rows = [make("sub", make("add", x, cubes), t), make("sub", make("add", x, y), t)]

@@ -33,7 +33,7 @@ WORDS = {
     "assigned": "follows from x and der(x) by a formula, and is no unknown of the integrator",
     "stage": "formulas that do not need each other, evaluated together",
     "tearing": "the choice of what is assigned and what remains an unknown in x",
-    "inline integration": "method='inline-bdf' puts the formula of the integrator into the equations: most is solved",
+    "inline integration": "method='inline-bdf' solves most of a step by formulas, and iterates the rest",
     "plan": "the equations as a list of operations, which native code runs; nothing is compiled for it",
     "linear solver": "what solves for the corrections of x within a step",
 }

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from .graph import INPUT, Graph
 from .operations import NUMBER
 
-_NEG, _ADD, _SUB, _MUL, _DIV, _SELECT = (NUMBER[name] for name in ("neg", "add", "sub", "mul", "div", "select"))
+_NEG, _ADD, _SUB, _MUL, _DIV, _SELECT = (
+    NUMBER[name] for name in ("neg", "add", "sub", "mul", "div", "select")
+)
 _AFFINE, _BENT = 1, 2
 
 

@@ -4,18 +4,18 @@ With x = x_pred + d and xdot = xdot_pred + d / c the rows of a residual are equa
 of the integrator is put into the equations *before* they are sorted (H. Elmqvist, M. Otter, F. E. Cellier,
 Inline integration, 1995).
 
-1. Blocks: which row needs which unknown, in x or in xdot; strong components, in sequence. Blocks that do not
-   need each other are a stage.
+1. Blocks: which row needs which unknown, in x or in xdot; strong components, in sequence. Blocks that do
+   not need each other are a stage.
 2. In a block, rows that are affine in all of its unknowns are solved for some of them, by elimination on
    nodes: a linear block needs no iteration, and of n equations of second order n unknowns are left. A pivot
    must be good for steps of no length, too: x is replaced by xdot (x = c xdot + old), and never the other
    way round, so nothing is divided by c.
-3. What is left are as many rows that are not affine, or have no good pivot, as unknowns, the tear
-   variables. Those are preferred that a user has named, then those in which the rows are not affine. In the
-   worst case all of a block is torn: the corrector of the integrator.
+3. What is left are as many rows as unknowns, the tear variables. Rows that are affine in the others as soon
+   as some of these are known are solved as well. Those are torn first that a user has named, then those in
+   which rows are not affine. In the worst case all of a block is torn: the corrector of the integrator.
 
 The elimination is written for changes: with F_L the affine rows at the present x and xdot, A its matrix,
-the change of the other unknowns is -A^-1 F_L. It holds the affine rows for any values of the tear variables.
+the change of the other unknowns is -A^-1 F_L. It holds these rows for any values of the tear variables.
 """
 
 from __future__ import annotations
@@ -121,9 +121,7 @@ class _Equations:
 
     def coefficients(self, row: int, mask: int) -> dict[int, int]:
         fd = int(self.places.is_fd[row])
-        merged: dict[int, int] = coefficients(
-            self.graph, self.bits, self.roots[row], mask, self.seeds[fd]
-        )
+        merged: dict[int, int] = coefficients(self.graph, self.bits, self.roots[row], mask, self.seeds[fd])
         return merged
 
     def scaled(self, row: int) -> int:
@@ -192,9 +190,7 @@ def _components(equations: _Equations) -> list[_Component]:
     unknown_of = np.empty(n, np.int64)
     unknown_of[row_of] = np.arange(n)
     entries = needed.tocoo()
-    label = components_in_order(
-        unknown_of[entries.row.astype(np.int64)], entries.col.astype(np.int64), n
-    )
+    label = components_in_order(unknown_of[entries.row.astype(np.int64)], entries.col.astype(np.int64), n)
     order = np.argsort(label, kind="stable")
     cuts = np.flatnonzero(np.diff(label[order])) + 1
     return [(sorted(row_of[own].tolist()), own.tolist()) for own in np.split(order, cuts)]
@@ -215,7 +211,9 @@ def _in_stages(equations: _Equations, components: list[_Component]) -> list[list
         before = [k for k in _bits(needed) if owner[k] != number]
         level = max([level_of[k] + (not affine[owner[k]]) for k in before], default=0)
         own = equations.mask(unknowns)
-        while affine[number] and level < len(masks) and not _all_affine(equations, rows, masks[level] | own):
+        while (
+            affine[number] and level < len(masks) and not _all_affine(equations, rows, masks[level] | own)
+        ):
             level += 1
         if level == len(masks):
             linear.append([])
@@ -235,7 +233,9 @@ def _in_stages(equations: _Equations, components: list[_Component]) -> list[list
 
 
 def _joined(components: list[_Component]) -> _Component:
-    return [row for rows, _ in components for row in rows], [k for _, unknowns in components for k in unknowns]
+    return [row for rows, _ in components for row in rows], [
+        k for _, unknowns in components for k in unknowns
+    ]
 
 
 def _all_affine(equations: _Equations, rows: list[int], mask: int) -> bool:
@@ -314,7 +314,9 @@ def _evaluate(equations: _Equations, torn: list[_Torn], samples: np.ndarray) -> 
     nodes = [node for own in torn for row in own.coefficients.values() for node in row.values()]
     values = iter(sample(equations.graph, nodes, samples))
     for own in torn:
-        own.at_points = {row: {k: next(values) for k in entries} for row, entries in own.coefficients.items()}
+        own.at_points = {
+            row: {k: next(values) for k in entries} for row, entries in own.coefficients.items()
+        }
 
 
 def _ordered(

@@ -1,8 +1,8 @@
 """In which sequence linear rows are solved for which unknowns: pivots are chosen before anything runs.
 
 The elimination itself is written once and for all, so a pivot has to be good for all values: it is looked
-at at some points, in every mode of the model and for steps of no length. Among the good ones that pair of row
-and unknown is taken that makes the least work (Markowitz 1957). What has no good pivot is left.
+at in some points, in every mode of the model and for steps of no length. Among the good ones that pair of
+row and unknown is taken that makes the least work (Markowitz 1957). What has no good pivot is left.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def choose_pivots(
     def look(number: int) -> None:
         with np.errstate(invalid="ignore"):
             good[number] = [
-                k for k, a in left[number].items() if bool(np.all(np.abs(a) >= smallest * scale[number]))
-                and bool(np.all(a != 0))
+                k
+                for k, a in left[number].items()
+                if bool(np.all(np.abs(a) >= smallest * scale[number])) and bool(np.all(a != 0))
             ]
 
     for number in left:

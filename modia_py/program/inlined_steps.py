@@ -56,7 +56,7 @@ def discretized_equations(
 
 
 def _samples(model: ModelStructure, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Values of [t, x, xdot, p, u, c] in columns: declared parameters, and discrete values of many modes."""
+    """Values of [t, x, xdot, p, u, c] in columns: declared parameters, discrete values of many modes."""
     flat, draw = model.flat, np.random.default_rng(1)
     count = 2 * SAMPLES
     values = draw.uniform(0.3, 0.9, (sum(sizes) + 1, count))
@@ -104,9 +104,7 @@ def inlined_steps(found: Discretized | str, functions: Index1Functions, signals:
     return Inlined(tuple(stages))
 
 
-def _stage(
-    found: Discretized, blocks: list[Block], functions: Index1Functions, signals: Signals
-) -> Stage:
+def _stage(found: Discretized, blocks: list[Block], functions: Index1Functions, signals: Signals) -> Stage:
     sizes = (*functions.plans.residual.sizes, 1)
     count = len(blocks[0].tears)
 

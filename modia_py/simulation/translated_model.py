@@ -122,7 +122,10 @@ class TranslatedModel:
             return start_values(self._values, arguments.p, "init", asked.starts, where)
 
         small = below_tolerance(self.flat, program, run.spans, options, init)
-        point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *run.lost_reinits, *small, *_not_inlined(run)))
+        point = replace(
+            point,
+            notes=(*point.notes, *plan.notes, *run.notes, *run.lost_reinits, *small, *_not_inlined(run)),
+        )
         compiling = initializing.compiling + integrating.compiling + checking.compiling
         self.translation.note_run(run.linear_solver, compiling)
         seconds = {

@@ -1,8 +1,8 @@
 """One attempt at a step of inline integration in JAX: as `loop.attempt`, with a corrector by stages.
 
-The small matrices are renewed where the whole one would be. The whole one is computed where rounding is to be
-looked at, and where the stages fail with new matrices, as where a formula divides by what vanishes: then the
-whole corrector makes the attempt, so that it fails only where that does.
+The small matrices are renewed where the whole one would be. The whole one is computed where rounding is to
+be looked at, and where the stages fail with new matrices, as where a formula divides by what vanishes: then
+the whole corrector makes the attempt, so that it fails only where that does.
 """
 
 from __future__ import annotations

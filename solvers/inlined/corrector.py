@@ -1,10 +1,10 @@
 """The corrector of inline integration: stages in sequence, each with small Newton iterations.
 
-Unknowns that follow by formulas make their equations hold exactly, whatever the tear variables are; so only
-these are iterated. Sizes are measured in all unknowns, with the weights and the rules of the whole corrector
-(`method.newton`), but what formulas do before the first iteration is no error of it. Later stages see what
-earlier ones have found. Nobody measures what an error of an early stage does to a later one: all stages
-but the last go on until little more can be had.
+Unknowns that follow by formulas make their equations hold exactly, whatever the tear variables are; so
+only these are iterated. Sizes are measured in all unknowns, with the weights and the rules of the whole
+corrector (`method.newton`), but what formulas do before the first iteration is no error of it. Later stages
+see what earlier ones have found. Nobody measures what an error of an early stage does to a later one: all
+stages but the last go on until little more can be had.
 """
 
 from __future__ import annotations
@@ -84,9 +84,7 @@ def correct_by_stages(
         return jax.lax.while_loop(unfinished, iterate, begun)
 
     zero, no, yes = jnp.zeros_like(c), jnp.zeros((), bool), jnp.ones((), bool)
-    found = Correction(
-        jnp.zeros_like(prediction.x), jnp.zeros((), jnp.int32), zero, zero, yes, enabled, no
-    )
+    found = Correction(jnp.zeros_like(prediction.x), jnp.zeros((), jnp.int32), zero, zero, yes, enabled, no)
     for number, (stage, factors) in enumerate(zip(inlined.stages, torn.factors, strict=True)):
         if not stage.iterated:
             found = found._replace(d=followed(stage, found.d))

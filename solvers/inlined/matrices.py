@@ -74,9 +74,7 @@ def scaled_rows(problem: Problem, stage: Stage, t: Any, x: Any, xdot: Any, p: An
     return jnp.where(is_fd, c * found, found)
 
 
-def _stage_matrices(
-    problem: Problem, stage: Stage, t: Any, at: Prediction, c: Any, p: Any
-) -> jax.Array:
+def _stage_matrices(problem: Problem, stage: Stage, t: Any, at: Prediction, c: Any, p: Any) -> jax.Array:
     b, k = stage.tears.shape
     if not k:
         return jnp.zeros((b, 0, 0))
