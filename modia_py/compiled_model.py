@@ -121,7 +121,7 @@ class CompiledModel(DerivativeMethods, EnsembleMethods, SteadyStateMethods, Tran
             of order 1 to 4 have smaller errors than the classical ones. "inline-bdf": the same steps, with
             the equations of a step sorted: what is linear is solved by formulas, only the rest is iterated.
             "radau": Radau IIA of order 5, which has its full order at once after events, and fewer, longer
-            steps; derivatives of such runs are not there. `result.stats.method` says what has run.
+            steps. `result.stats.method` says what has run.
         linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
             What solves the linear systems of the integrator. "auto" decides from size, pattern and
             symmetry; `result.stats.linear_solver` says what was taken, and why.
