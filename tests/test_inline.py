@@ -121,7 +121,6 @@ def test_gradients_of_inlined_runs_backward_and_forward(plant):
 
 
 EXAMPLES = {
-    "Pendulum": (examples, 4.0),
     "StickSlip": (switched_examples, 2.0),
     "ElastoGap": (modelica_examples, 1.0),
 }
@@ -180,6 +179,13 @@ def test_what_cannot_be_inlined_is_integrated_as_before_and_says_so():
     result = sim.simulate(0.1, method="inline-bdf", progress=False, times=3)
     assert "Nothing was inlined" in " ".join(result.notes)
     assert result.stats.steps == sim.simulate(0.1, progress=False, times=3).stats.steps
+
+
+def test_where_all_is_iterated_the_plain_corrector_does_it():
+    sim = translate(examples.Pendulum())
+    one, other = both(sim, 1.0)
+    assert "no formula solves for any of the 6 unknowns" in " ".join(other.notes)
+    assert other.stats.steps == one.stats.steps
 
 
 @pytest.mark.parametrize("hinted", [0, 1])

@@ -50,6 +50,8 @@ def discretized_equations(
         found = discretize(graph, residual.roots, places, samples, judged, _hinted(transformed, functions))
     except CannotPlan as reason:
         return str(reason)
+    if len(found.tears) == n and len(found.sizes) == 1:
+        return f"no formula solves for any of the {n} unknowns"
     if len(found.tears) > MOST_ITERATED:
         return f"{len(found.tears)} unknowns to be iterated are more than {MOST_ITERATED}"
     return found
