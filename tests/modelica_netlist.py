@@ -1,4 +1,4 @@
-"""Models from published netlists: components of Modelica's library by class name, with their values and connections."""
+"""Models from published netlists: components of Modelica's library by class, values and connections."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def netlist_model(
     """
     names: dict[str, Any] = {"pi": np.pi, "sqrt": np.sqrt, "log": np.log, **(known or {})}
     for entry in netlist["parameters"]:
-        names.setdefault(entry["name"], _value(entry["value"], names))
+        if not re.fullmatch(r"\(\w+=\w+\)", entry["value"]):  # attributes only
+            names.setdefault(entry["name"], _value(entry["value"], names))
     parts: dict[str, Any] = {}
     for entry in netlist["components"]:
         name, kind, text = entry["name"], entry["class"], (entry.get("with") or "").strip()
@@ -53,9 +54,7 @@ def netlist_model(
         given = {key: value for key, value in given.items() if value is not None}
         parts[name] = _class_of(kind, utilities or {})(**given)
     pairs = [
-        pair
-        for pair in netlist["connections"]
-        if not any(end.split(".")[0] not in parts for end in pair)
+        pair for pair in netlist["connections"] if not any(end.split(".")[0] not in parts for end in pair)
     ]
     return _Netlist(parts, pairs, start)
 
@@ -124,7 +123,7 @@ def _split(text: str) -> list[str]:
 
 
 def _value(text: str, names: Values) -> Any:
-    text = re.sub(r"\(displayUnit=[^)]*\)\s*=", "", text.strip())
+    text = re.sub(r"^\(\w+=[^)]*\)\s*=", "", text.strip()).strip()
     text = text.replace("Modelica.Constants.", "").replace("^", "**")
     text = re.sub(r"Modelica\.[\w.]+\.(\w+)", r'"\1"', text)
     text = text.replace("true", "True").replace("false", "False")

@@ -29,7 +29,7 @@ STARTS = ("SteadyState", "NoInit")
 
 
 class Filter(SISO):
-    """An analog filter of a given order: see the transfer functions of its sections at the top of this file.
+    """An analog filter of a given order: a chain of sections (see the top of this file).
 
     Low pass: y is what comes out of the chain. High pass: each section gives its input less its low pass
     (and of a pair, less its band pass). Band pass and band stop have twice as many states.
@@ -153,7 +153,7 @@ class PairOfPoles:
 
 
 def band_poles(re: Any, im: Any, centre: Any, is_real: bool) -> list[tuple[Any, Any]]:
-    """Real parts and sizes of imaginary parts of h +- sqrt(h^2 - centre), h = re + j im, where re < 0 <= im.
+    """Real parts, and sizes of imaginary parts, of h +- sqrt(h^2 - centre), h = re + j im, re < 0 <= im.
 
     A real h, of a narrow band, gives one pair; any other h gives two (with the conjugate of h).
     """

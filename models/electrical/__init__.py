@@ -71,11 +71,11 @@ from .sources import (
 __all__ = [
     "CCC",
     "CCV",
-    "VCC",
     "NMOS",
     "NPN",
     "PMOS",
     "PNP",
+    "VCC",
     "VCV",
     "Bipolar",
     "Capacitor",

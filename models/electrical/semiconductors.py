@@ -196,7 +196,9 @@ class FieldEffectTransistor(Model):
         linear = np.minimum(voltage, drive)
         channel = beta * (self.W + self.dW) / (self.L + self.dL) * linear * (drive - linear / 2)
         current = np.where(drain < source, -1.0, 1.0) * channel + (drain - source) / self.RDS
-        balance = [self.heatPort.Q_flow == -self.D.i * (drain - source)] if self.useTemperatureDependency else []
+        balance = (
+            [self.heatPort.Q_flow == -self.D.i * (drain - source)] if self.useTemperatureDependency else []
+        )
         return [self.G.i == 0, self.B.i == 0, self.D.i == current, self.S.i == -self.D.i, *balance]
 
 

@@ -43,7 +43,7 @@ class EventEvaluation:
     watched_plan: PlannedFunction | None
     """What is watched as a function of (t, x, xdot, p, u), if it is a plan."""
     watched_slopes: np.ndarray | None
-    """Flags of the elements of x on whose slopes may depend what is watched; None where that is not known."""
+    """Flags of the elements of x whose slopes what is watched may depend on; None: not known."""
 
     def assign(self, t: Any, x: Any, xdot: Any, arguments: Any) -> Any:
         """Arguments after all conditions and assignments of one pass."""
