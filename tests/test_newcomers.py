@@ -394,3 +394,23 @@ def test_a_parameter_of_others():
 
     result = simulate(Right(), 6.0, params={"R": 4.0}, times=2)
     assert result.final("x") == pytest.approx(np.exp(-0.5), rel=1e-5)
+
+
+class Charge(Model):
+    v = ConstantVoltage(V=5.0)
+    r = Resistor(R=0.0)
+    c = Capacitor(C=1e-3, u=0.0)
+    g = Ground()
+
+    def equations(self):
+        return [
+            connect(self.v.p, self.r.p),
+            connect(self.r.n, self.c.p),
+            connect(self.g.p, self.v.n, self.c.n),
+        ]
+
+
+def test_a_parameter_that_is_zero_explains_a_contradiction():
+    text = message(lambda: simulate(Charge(), 1.0), SimulationError)
+    assert "This `init` value cannot hold at the start:\n    c.u = 0\n" in text
+    assert "In these equations r.R is zero.\nThe nearest that agree: c.u = 5" in text
