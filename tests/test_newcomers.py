@@ -25,6 +25,7 @@ from modia_py import (
     translate,
 )
 from modia_py.models.electrical import (
+    Capacitor,
     ConstantCurrent,
     ConstantVoltage,
     Ground,
