@@ -346,6 +346,7 @@ class Integration(EventsOutsideTheLoop, ChangesOfMethod):
             restarts=tuple(self.restarts),
             refused=bool(self.refusal),
             loop=self.compiled.loop,
+            not_inlined=self.compiled.not_inlined,
         )
 
     def _statistics(self) -> Statistics:

@@ -85,9 +85,11 @@ class ChangesOfMethod:
 
     def _method(self) -> str:
         """What has run, in words."""
-        if self.choice is None:
-            return self.compiled.method.formula.describe(self.arguments.max_order)
-        return self.choice.describe(NDF.describe(self.arguments.max_order))
+        method, order = self.compiled.method, self.arguments.max_order
+        if self.choice is not None:
+            return self.choice.describe(NDF.describe(order))
+        formula = method.formula.describe(order)
+        return formula if method.inlined is None else f"{formula}, {method.inlined}"
 
 
 def settings_of(arguments: RunArguments, compiled: CompiledProblem) -> Settings:

@@ -42,6 +42,7 @@ def solve(
     formula: str = "ndf",
     linear_solver: str = "auto",
     loop: str = "auto",
+    corrector: str = "whole",
     progress: bool | float = False,
     on_chunk: OnChunk | None = None,
     on_crossing: OnCrossing | None = None,
@@ -88,6 +89,9 @@ def solve(
     loop : {"auto", "native", "jax"}
         What makes the steps: native code between the equations, on a CPU, or JAX alone. "auto" takes
         native code where it is there; `Solution.loop` says what has run.
+    corrector : {"whole", "stages"}
+        How the equations of a step are solved: by Newton's method for all unknowns, or by the stages of
+        `problem.inlined`, where it has any; `Solution.not_inlined` says why not.
     progress : bool or float
         True: a bar at once; a number: after so many seconds.
     on_chunk : callable, optional
@@ -137,7 +141,7 @@ def solve(
 
         def make_ready(formula: str) -> tuple[CompiledProblem, Workspace]:
             made_by = "auto" if loop == "native" and formula == RADAU.name and is_auto else loop
-            compiled = _compile(problem, arguments, linear_solver, formula, made_by)
+            compiled = _compile(problem, arguments, linear_solver, formula, made_by, corrector)
             return compiled, stack.enter_context(compiled.workspaces.one())
 
         first = make_ready(NDF.name if is_auto else formula)
@@ -153,13 +157,13 @@ def solve(
 
 
 def _compile(
-    problem: Problem, arguments: RunArguments, linear_solver: str, formula: str, loop: str
+    problem: Problem, arguments: RunArguments, linear_solver: str, formula: str, loop: str, corrector: str
 ) -> CompiledProblem:
     def example() -> tuple[Any, Any, Any, Any]:
         slope = np.zeros(problem.size) if arguments.xdot0 is None else arguments.xdot0
         return arguments.t0, arguments.x0, slope, 1e-3 * (arguments.t1 - arguments.t0)
 
-    return compile_problem(problem, arguments.p, linear_solver, formula, loop, example)
+    return compile_problem(problem, arguments.p, linear_solver, formula, loop, example, corrector)
 
 
 def _from_stop_to_stop(run: Integration, stops: Sequence[Stop], on_crossing: OnCrossing | None) -> Status:
