@@ -418,3 +418,23 @@ def test_a_parameter_that_is_zero_explains_a_contradiction():
     text = message(lambda: simulate(Charge(), 1.0), SimulationError)
     assert "This `init` value cannot hold at the start:\n    c.u = 0\n" in text
     assert "In these equations r.R is zero.\nThe nearest that agree: c.u = 5" in text
+
+
+class Unheld(Model):
+    """A pendulum for which nobody says where it begins."""
+
+    r, v, F = Var(2), Var(2), Var()
+
+    def equations(self):
+        return [
+            der(self.r) == self.v,
+            der(self.v) == np.array([0.0, -9.81]) - self.F * self.r,
+            self.r @ self.r == 1,
+        ]
+
+
+def test_what_need_not_move_from_its_guess_does_not():
+    result = simulate(Unheld(), 0.1)
+    assert np.linalg.norm(result["r"][0]) == pytest.approx(1.0)
+    assert (result["v"][0] == 0.0).all()
+    assert "no `init` determines the start of: r[0] = 0.63" in result.notes[0]
