@@ -110,6 +110,9 @@ def lost(tank):
         (lambda m: [m.r], "is the component r: components are declared, equations are listed here."),
         (lambda m: ["h == 1"], "is 'h == 1', neither an equation"),
         (lambda m: [np.ones(2) == np.ones(2)], "is an array of [True, True], not an equation"),
+        (lambda m: [connect(m.h, m.level)], "joined by an equation: self.h == self.level."),
+        (lambda m: [connect(m.r[0].p.v, m.r[1].p.v)], "Connect the connector it belongs to."),
+        (lambda m: [m.h == delay(m.h, 1)], "`delay` is not defined."),
         (lambda m: [connect(Pin, Pin)], "such as self.a.p, not the class Pin."),
         (lambda m: [connect(m.r[0].p, [m.r[1].p])], "The members of a list: connect(a, *others)."),
         (lambda m: [connect(m.cls.p, m.r[0].p)], "Is a class named without ()?"),
@@ -415,3 +418,23 @@ def test_a_parameter_that_is_zero_explains_a_contradiction():
     text = message(lambda: simulate(Charge(), 1.0), SimulationError)
     assert "This `init` value cannot hold at the start:\n    c.u = 0\n" in text
     assert "In these equations r.R is zero.\nThe nearest that agree: c.u = 5" in text
+
+
+class Unheld(Model):
+    """A pendulum for which nobody says where it begins."""
+
+    r, v, F = Var(2), Var(2), Var()
+
+    def equations(self):
+        return [
+            der(self.r) == self.v,
+            der(self.v) == np.array([0.0, -9.81]) - self.F * self.r,
+            self.r @ self.r == 1,
+        ]
+
+
+def test_what_need_not_move_from_its_guess_does_not():
+    result = simulate(Unheld(), 0.1)
+    assert np.linalg.norm(result["r"][0]) == pytest.approx(1.0)
+    assert (result["v"][0] == 0.0).all()
+    assert "no `init` determines the start of: r[0] = 0.63" in result.notes[0]
