@@ -76,7 +76,7 @@ class Simulations:
         """What is compiled for derivatives of these outputs: shared by all functions that have them."""
         sim, solver = self.sim, self.asked.linear_solver
         known = sim.translation.cache.derivatives
-        key = found.signals.key, self.outputs, solver
+        key = found.signals.key, self.outputs, solver, self.asked.method
         legs = found.legs  # made outside of the lock
         assert legs
         with self._lock:
@@ -84,7 +84,7 @@ class Simulations:
                 program = sim.translation.program(found.signals)
                 places = [sim._places(program, name) for name in self.outputs]
                 place, sign = (np.concatenate([part[k] for part in places]) for k in (0, 1))
-                known[key] = RunDerivatives(sim, found, (place, sign), solver)
+                known[key] = RunDerivatives(sim, found, (place, sign), solver, self.asked.method)
                 while len(known) > MOST_DERIVATIVES:
                     del known[next(iter(known))]
             return known[key]

@@ -21,11 +21,15 @@ import numpy as np
 
 from ..arrays.index1 import Slot
 from ..program.program import Arguments, Program
+from ..simulation.run import METHODS
 from ..solvers.compile_options import fast_jit
 from ..solvers.loop.compiled import compile_problem
+from ..solvers.method.formula import RADAU
 from ..solvers.sensitivity.blocks import Place, make_sweeps
 from ..solvers.sensitivity.lifted import Jets
 from ..solvers.sensitivity.moves import first_table
+from ..solvers.sensitivity.stages import StageMaps
+from ..solvers.sensitivity.steps import MultistepMaps
 from .event_derivative import EventDerivative
 from .leg_blocks import Block, blocks_of, filled, row_of, workspace_of
 from .linear_maps import LinearMaps, NoDerivative
@@ -71,7 +75,7 @@ class Trace:
 class RunDerivatives:
     """Derivatives of the runs of one program, for some outputs. Nothing is compiled for other values."""
 
-    def __init__(self, sim: Any, recording: Recording, places: Places, linear_solver: str):
+    def __init__(self, sim: Any, recording: Recording, places: Places, linear_solver: str, method: str):
         self.sim = sim
         self.program: Program = sim.translation.program_without_native_code(recording.signals)
         program, (place, sign) = self.program, places
@@ -91,8 +95,11 @@ class RunDerivatives:
         in_x = program.layout.x_of_place[place]
         kinds = np.append(program.layout.kind, -1)[in_x]
         is_consistent = bool(program.functions.size) and not np.all((in_x >= 0) & (kinds == Slot.STATE))
+        self.steps: MultistepMaps | StageMaps = MultistepMaps()
+        if METHODS[method] == RADAU.name:
+            self.steps = StageMaps(program.problem, self.compiled.pattern, linear_solver)
         self.sweeps = make_sweeps(
-            self.compiled.method, self.maps.leaves, values, is_consistent,
+            self.compiled.method, self.steps, self.maps.leaves, values, is_consistent,
             lambda function: fast_jit(function, program.problem.size),
         )  # fmt: skip
         self.start = StartChain(sim, program, self.maps)
@@ -160,7 +167,7 @@ class RunDerivatives:
         h = leg.made.h[0]
         table = jax.vmap(first_table, (None, 0, 0))(h, dx, dxdot)
         table2 = None if second is None else jax.vmap(first_table, (None, 0, 0))(h, *second[:2])
-        with workspace_of(self.compiled, self.maps, leg) as workspace:
+        with workspace_of(self.compiled, self.steps, self.maps, leg) as workspace:
             for block in blocks_of(recording, leg, self.sweeps.block):
                 variables, moves = (workspace.place(block), table, dp), None
                 if trace is not None and second is not None:
@@ -189,11 +196,12 @@ class RunDerivatives:
             if number:
                 (dx, dxdot, dp), _ = self._cross(recording, number, None, ((dx, dp), None))
             own = jax.tree.map(lambda part: part[0], (dx, dxdot, dp))
-            steps = [np.zeros((leg.count, len(own[0]))) for _ in range(2)]
+            shape = (len(own[0]),) if leg.stages == 1 else (leg.stages, len(own[0]))
+            steps = [np.zeros((leg.count, *shape)) for _ in range(2)]
             rows = [np.zeros((int((leg.step >= 0).sum()), len(own[0]))) for _ in range(2)]
             if leg.count:
                 table = first_table(leg.made.h[0], own[0], own[1])
-                with workspace_of(self.compiled, self.maps, leg) as workspace:
+                with workspace_of(self.compiled, self.steps, self.maps, leg) as workspace:
                     for block in blocks_of(recording, leg, self.sweeps.block):
                         variables = workspace.place(block), table, own[2]
                         (table, at_steps, at_rows), _ = self.sweeps.trace(block.known(workspace), variables)
@@ -267,7 +275,7 @@ class RunDerivatives:
 
         own = as_table(dx), dp
         other = None if second is None else (as_table(second[0]), second[1])
-        with workspace_of(self.compiled, self.maps, leg) as workspace:
+        with workspace_of(self.compiled, self.steps, self.maps, leg) as workspace:
             for block in blocks_of(recording, leg, size, backward=True):
                 table, dp = own
                 variables = workspace.place(block), table, rows_of(block, of_rows[0]), dp
