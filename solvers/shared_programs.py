@@ -17,8 +17,8 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 MARK = int.from_bytes(b"modia_py", "little")
 """The last word of marked arrays, which JAX may copy."""
-SHORTEST, GROWTH = 32, 4
-"""Lengths are rounded up to a few different ones: 32, 128, 512, ..."""
+SHORTEST, GROWTH = 256, 4
+"""Lengths are rounded up to a few different ones: 256, 1024, 4096, ..."""
 
 
 def as_data(array: np.ndarray) -> np.ndarray:

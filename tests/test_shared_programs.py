@@ -7,6 +7,7 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.linalg import expm
 
 from modia_py import Model, Par, Var, der, reinit, time, translate, when
 from modia_py.plan.graph_array import apply
@@ -20,7 +21,7 @@ COMPILED = "/jax/core/compile/backend_compile_duration"
 MISSED = "/jax/compilation_cache/cache_misses"
 
 
-@pytest.mark.parametrize("size", [0, 1, SHORTEST - 1, SHORTEST, 200])
+@pytest.mark.parametrize("size", [0, 1, SHORTEST - 1, SHORTEST, 3000])
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 def test_marked_arrays(size, dtype):
     array = np.arange(size).astype(dtype)
@@ -34,7 +35,13 @@ def test_marked_arrays(size, dtype):
 
 
 def test_other_constants_are_no_data():
-    for constant in (np.zeros((64, 64)), np.zeros(64, np.int32), np.zeros(64), 1.0, np.zeros(64, complex)):
+    for constant in (
+        np.zeros((300, 300)),
+        np.zeros(300, np.int32),
+        np.zeros(300),
+        1.0,
+        np.zeros(300, complex),
+    ):
         assert not is_data(constant)
 
 
@@ -64,7 +71,6 @@ def test_transformations_go_through():
     np.testing.assert_allclose(jax.jacfwd(program)(x), expected, rtol=1e-14)
     many = jnp.stack([x, x + 1.0])
     np.testing.assert_allclose(jax.vmap(program)(many)[1], program(x + 1.0), rtol=0)
-    np.testing.assert_allclose(jax.jit(lambda x: program(x) + 1.0)(x), program(x) + 1.0, rtol=0)
 
 
 def test_arguments_of_other_shapes():
@@ -83,12 +89,12 @@ class Pair(Model):
 
 class Swinging(Pair):
     def equations(self):
-        return [der(self.x) == -self.a * np.sin(self.y), der(self.y) == self.x * 1.25]
+        return [der(self.x) == -self.a * np.sin(self.y) - self.x, der(self.y) == self.x * 1.25 - self.y**3]
 
 
-class Growing(Pair):
+class Decaying(Pair):
     def equations(self):
-        return [der(self.x) == self.a * np.tanh(self.x), der(self.y) == np.exp(-self.y) + 0.5 * self.x]
+        return [der(self.x) == self.a * (self.y - self.x), der(self.y) == -self.x - 2.0 * self.y]
 
 
 def test_models_of_one_size_share_what_is_compiled(counted):
@@ -96,11 +102,11 @@ def test_models_of_one_size_share_what_is_compiled(counted):
         pytest.skip("programs are not kept on disk")
     translate(Swinging()).simulate(1.0, times=11)
     counted.clear()
-    found = translate(Growing()).simulate(1.0, times=11)
+    found = translate(Decaying()).simulate(1.0, times=11)
     assert "jit(_run)" in counted.names
     assert "jit(_run)" not in counted.missed
-    # x' = tanh(x): sinh(x) grows like exp(t)
-    assert found.final("x") == pytest.approx(np.arcsinh(np.sinh(1.0) * np.e), rel=1e-5)
+    expected = expm(np.array([[-1.0, 1.0], [-1.0, -2.0]])) @ [1.0, 0.5]
+    np.testing.assert_allclose([found.final("x"), found.final("y")], expected, rtol=1e-5)
 
 
 class Ball(Model):
