@@ -11,8 +11,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-SMALLEST = 1e-3
-"""Of a pivot, compared with the largest coefficient of its row."""
+GOOD, SMALLEST = 1e-3, 1e-7
+"""Of a pivot, compared with the largest coefficient of its row. Units of unknowns may make it small; what
+vanishes by cancellation is smaller."""
 WORK_A_ROW = 200
 """Multiplications for each row, on average, that an elimination may take; a matrix with more is dense, and
 better solved as one."""
@@ -34,37 +35,38 @@ def choose_pivots(
         number: {k: a.copy() for k, a in row.items() if k not in kept} for number, row in enumerate(rows)
     }
     scale = [np.max(np.abs([*row.values()]), axis=0) if row else np.zeros(len(judged)) for row in rows]
-    smallest = np.where(judged, SMALLEST, SMALLEST**3)
+    smallest, nothing = np.where(judged, SMALLEST, SMALLEST**2), np.where(judged, GOOD, 0.0)
     users: dict[int, set[int]] = {}
     for number, row in left.items():
         for unknown in row:
             users.setdefault(unknown, set()).add(number)
     budget, order = WORK_A_ROW * len(rows), []
-    good: dict[int, list[int]] = {}
+    possible: dict[int, dict[int, bool]] = {}  # pivots, and whether they are not so good
 
     def look(number: int) -> None:
+        sizes = {k: np.abs(a) for k, a in left[number].items()}
         with np.errstate(invalid="ignore"):
-            good[number] = [
-                k
-                for k, a in left[number].items()
-                if bool(np.all(np.abs(a) >= smallest * scale[number])) and bool(np.all(a != 0))
-            ]
+            possible[number] = {
+                k: bool(np.any(size < nothing * scale[number]))
+                for k, size in sizes.items()
+                if np.all(size >= smallest * scale[number]) and np.all(size > 0)
+            }
 
     for number in left:
         look(number)
     while left:
-        best: tuple[tuple[int, int, int], int, int] | None = None
+        best: tuple[tuple[int, int, int, int], int, int] | None = None
         for number, row in left.items():
-            for unknown in good[number]:
+            for unknown, is_small in possible[number].items():
                 work = (len(row) - 1) * (len(users[unknown]) - 1)
-                key = (avoided.get(unknown, 0), work, len(row))
+                key = (avoided.get(unknown, 0), int(is_small), work, len(row))
                 if best is None or key < best[0]:
                     best = key, number, unknown
-            if best is not None and best[0][:2] == (0, 0):
+            if best is not None and best[0][:3] == (0, 0, 0):
                 break
-        if best is None or best[0][1] > budget:
+        if best is None or best[0][2] > budget:
             break
-        (_, work, _), number, unknown = best
+        (_, _, work, _), number, unknown = best
         budget -= work
         order.append((number, unknown))
         row = left.pop(number)
