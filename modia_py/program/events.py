@@ -45,8 +45,8 @@ PATIENT_PASSES = 8
 
 
 TINY = 1e-300
-"""A relation z > 0 that does not hold is noticed where z is larger than zero: one that only touches zero has
-not changed."""
+"""A relation z > 0 that does not hold is noticed where z is larger than zero: one that only touches zero
+has not changed."""
 
 
 class EventData(NamedTuple):
@@ -315,7 +315,7 @@ def make_events(
 
 
 def strict(side: Any, slack: Any) -> Any:
-    """Slack of relations on these sides: the side on which z > 0 holds has an end, and the other has none."""
+    """Slack of relations on these sides: a side on which z > 0 ends at zero, the other one behind it."""
     return jnp.where(side, slack, jnp.maximum(slack, TINY))
 
 

@@ -24,8 +24,8 @@ TOLERANCES = 100.0
 PART = 1e-4
 """and by this part of the largest value of its function at the output."""
 ASIDE = 1e-7
-"""A relation that is right so much earlier or later, compared with the time, jumps there: on which side of the
-jump x lies is a matter of rounding."""
+"""A relation that is right so much earlier or later, compared with the time, jumps there: on which side
+of the jump x lies is a matter of rounding."""
 MOST_NUMBERS = 1e6
 """Values of relations in one call."""
 
