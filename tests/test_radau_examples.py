@@ -34,7 +34,7 @@ CASES = [*QUICK.items(), *(pytest.param(*case, marks=pytest.mark.slow) for case 
 
 @pytest.mark.parametrize(("name", "stop"), CASES)
 def test_examples_end_where_they_end_by_the_other_method(name, stop):
-    (model,) = (getattr(library, name) for library in LIBRARIES if hasattr(library, name))
+    model = next(getattr(library, name) for library in LIBRARIES if hasattr(library, name))
     sim = translate(model())
     one, other = (sim.simulate(stop, method=method, progress=False) for method in ("bdf", "radau"))
     assert other.stats.method.startswith("radau")
