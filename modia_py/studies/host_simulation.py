@@ -184,6 +184,7 @@ class HostSimulation:
             return np.full(shape, np.nan)
         try:
             derivatives = self.simulations.derivatives_of(found)
+            derivatives.jumps.check(found)
             at_once = max(1, int(SWEEP_BYTES / (8 * TABLE * derivatives.program.problem.size)))
             pieces = [
                 function(found, derivatives, *(part[first : first + at_once] for part in given))

@@ -95,6 +95,8 @@ class Recording:
     find_legs: Callable[[], tuple[Leg, ...]]
     lock: Lock = field(default_factory=Lock)
     found: tuple[Leg, ...] | None = None
+    jump: str | None = None
+    """What there is to say of a jump that is no event; empty if there is none, None before it is known."""
 
     @property
     def bytes(self) -> float:

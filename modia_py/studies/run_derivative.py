@@ -27,6 +27,7 @@ from ..solvers.sensitivity.blocks import Place, make_sweeps
 from ..solvers.sensitivity.lifted import Jets
 from ..solvers.sensitivity.moves import first_table
 from .event_derivative import EventDerivative
+from .jumps import Jumps
 from .leg_blocks import Block, blocks_of, filled, row_of, workspace_of
 from .linear_maps import LinearMaps, NoDerivative
 from .recording import Leg, Recording
@@ -96,6 +97,7 @@ class RunDerivatives:
             lambda function: fast_jit(function, program.problem.size),
         )  # fmt: skip
         self.start = StartChain(sim, program, self.maps)
+        self.jumps = Jumps(program, example)
         self.events = None if program.events is None else EventDerivative(program, self.maps)
 
     def check_times(self, recording: Recording, moves: np.ndarray) -> None:
