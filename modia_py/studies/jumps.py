@@ -1,9 +1,9 @@
 """Jumps of the equations in a run that are no events: where one is passed, there is no derivative.
 
 `np.where(x > limit, a, b)`, `np.sign(x)` and the like decide within steps. Where the equations are
-continuous nevertheless, as those of `np.where(x > 0, x, 0)` are, derivatives are right. Where they jump, the
-time of the jump moves with the parameters, and recorded steps say nothing of that. So decisions are compared
-from step to step, and where one changes the equations are evaluated on both sides.
+continuous nevertheless, as those of `np.where(x > 0, x, 0)` are, derivatives are right. Where they jump,
+the time of the jump moves with the parameters, and recorded steps say nothing of that. So decisions are
+compared from step to step, and where one changes the equations are evaluated on both sides.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Jumps:
         self._decided: Any = None
 
         def decided(t: Any, x: Any, xdot: Any, arguments: Any) -> Any:
-            return switches(lambda own: residual(t, *own, arguments), (x, xdot))
+            return switches(lambda own: residual(t, own[0], own[1], arguments), (x, xdot))
 
         t, x = jnp.zeros(()), jnp.zeros(size)
         self._count = jax.eval_shape(decided, t, x, x, example).size
@@ -53,7 +53,7 @@ class Jumps:
             """Of each point, whether the decisions are others than at the one before it."""
 
             def step(before: Any, point: Any) -> tuple[Any, Any]:
-                now = decided(*point, arguments)
+                now = decided(point[0], point[1], point[2], arguments)
                 return now, now != before
 
             return jax.lax.scan(step, decided(t[0], x[0], xdot[0], arguments), (t, x, xdot))[1]
@@ -126,9 +126,9 @@ class Jumps:
             if gap[row] > JUMP:
                 yield (
                     f"At time {at(low)[0]:.9g} an equation jumps, and not by an event: "
-                    f"`{row_name(self.program, row)}`. The time of the jump moves with what the derivative is "
-                    f"taken by, so there is none. Write `where(...)` in place of `np.where`, `np.sign` and "
-                    f"the like: its events have derivatives."
+                    f"`{row_name(self.program, row)}`. The time of the jump moves with what the derivative "
+                    f"is taken by, so there is none. Write `where(...)` in place of `np.where`, `np.sign` "
+                    f"and the like: its events have derivatives."
                 )
                 return
             low = high

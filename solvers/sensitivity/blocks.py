@@ -81,6 +81,7 @@ class Sweeps(NamedTuple):
     """The compiled functions for one problem and one choice of outputs."""
 
     forward: Lifted
+    judge: Lifted
     trace: Lifted
     backward: Lifted
     block: int
@@ -106,7 +107,7 @@ def make_sweeps(
         eq = equations(known, place)
         at, made = Point(known.steps.t[k], *_row(place.steps, k)), _row(known.steps.made, k)
         factors = eq.factors(at, step_constant(eq, made), old)
-        return factors, lambda table, dp: tangent_of_step(eq, factors, at, made, table, dp)
+        return factors, lambda *each: tangent_of_step(eq, factors, at, made, *each)
 
     def row_map(
         known: Constants, place: Place, j: Any, old: Any
@@ -169,11 +170,26 @@ def make_sweeps(
 
         return ahead(known, place, table, dp, of_row, see_step, ())[:2]
 
+    def judge(known: Constants, place: Place, table: Any, dp: Any) -> tuple[Any, Any]:
+        """For a tangent, and for the error that its steps have made so far: a pair in front."""
+        constants = jnp.asarray(method.formula.error_constants)
+        (first, second) = (jax.tree.map(lambda part, k=k: part[k], dp) for k in (0, 1))
+
+        def see_step(push: Any, k: Any, table: Any, seen: Any) -> Any:
+            own, _, d = push(table[0], first)
+            error, _, _ = push(table[1], second, constants[known.steps.made.order[k]] * d)
+            return jnp.stack([own, error]), seen
+
+        def of_row(point: Any, wanted: Any, table: Any) -> Any:
+            return jax.vmap(wanted)(table, dp)
+
+        return ahead(known, place, table, dp, of_row, see_step, ())[:2]
+
     def trace(known: Constants, place: Place, table: Any, dp: Any) -> tuple[Any, Any, Any]:
         """The same for one direction: tangents of the table, of x and xdot at steps, and at rows."""
 
         def see_step(push: Any, k: Any, table: Any, seen: Any) -> Any:
-            table, xdot = push(table, dp)
+            table, xdot, _ = push(table, dp)
             return table, (seen[0].at[k].set(table[0]), seen[1].at[k].set(xdot))
 
         def of_row(point: Any, wanted: Any, table: Any) -> Any:
@@ -218,7 +234,11 @@ def make_sweeps(
         return table, gradient
 
     return Sweeps(
-        Lifted(forward, jit), Lifted(trace, jit), Lifted(backward, jit), block_size(method.problem.size)
+        Lifted(forward, jit),
+        Lifted(judge, jit),
+        Lifted(trace, jit),
+        Lifted(backward, jit),
+        block_size(method.problem.size),
     )
 
 
