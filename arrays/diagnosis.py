@@ -7,6 +7,9 @@ is reached from an unmatched unknown has fewer.
 
 from __future__ import annotations
 
+import itertools
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .matching import Matching, match, reached_from_columns, reached_from_rows
@@ -15,6 +18,8 @@ from .structure import Integers, Structure
 
 MOST_SETS = 20  # singular sets looked for one by one; a user reads the first few
 MOST_NAMES = 8
+MOST_READ = 1000  # equations whose names are made, to find parts of one equation
+PART = re.compile(r"^(.*\b)part (\d+)\)$", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,16 +75,22 @@ class Diagnosis:
                 f"Over-determined by {part.surplus}: {self._equations(part)} for only "
                 f"{self._unknowns(part) or 'constants'}:"
             )
-            lines += [f"    {self.structure.equation_name(int(e))}" for e in part.equations[:MOST_NAMES]]
-            lines += _more(len(part.equations) - MOST_NAMES)
+            lines += self._names(part)
         for part in self.under:
             lines.append(
                 f"Under-determined by {-part.surplus}: {self._unknowns(part)} "
                 + (f"in only {self._equations(part)}:" if len(part.equations) else "in no equation.")
             )
-            lines += [f"    {self.structure.equation_name(int(e))}" for e in part.equations[:MOST_NAMES]]
-            lines += _more(len(part.equations) - MOST_NAMES)
+            lines += self._names(part)
         return "\n".join(lines)
+
+    def _names(self, part: SingularSet) -> list[str]:
+        """Names of its equations, a line each; those that differ in a number only are one line."""
+        texts = [self.structure.equation_name(int(e)) for e in part.equations[:MOST_READ]]
+        lines = [f"    {text}" for text in _joined_parts(texts)]
+        return lines[:MOST_NAMES] + _more(
+            max(len(lines) - MOST_NAMES, 0) + len(part.equations) - len(texts)
+        )
 
     def _equations(self, part: SingularSet) -> str:
         """How many equations, counted as scalars like everything else."""
@@ -99,6 +110,19 @@ class Diagnosis:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _joined_parts(texts: list[str]) -> Iterator[str]:
+    """Parts of one equation that stand side by side, as one text."""
+    for begin, group in itertools.groupby(texts, key=lambda text: PART.sub(r"\1", text)):
+        same = list(group)
+        numbers = [int(found[2]) for text in same if (found := PART.match(text))]
+        if len(same) == 1:
+            yield same[0]
+        elif numbers[-1] - numbers[0] == len(numbers) - 1:
+            yield f"{begin}parts {numbers[0]} to {numbers[-1]})"
+        else:
+            yield f"{begin}{len(numbers)} parts)"
 
 
 def _more(number: int) -> list[str]:
@@ -141,7 +165,7 @@ def _sets(
     matching: Matching, begin: Integers, equations: Integers, unknowns: Integers, from_rows: bool
 ) -> tuple[SingularSet, ...]:
     reach = reached_from_rows if from_rows else reached_from_columns
-    found: dict[tuple[bytes, bytes], SingularSet] = {}
+    found: dict[bytes, tuple[Integers, Integers]] = {}
     graph = matching.graph
     # One by one gives the smallest sets; when there are very many, all at once gives the rest.
     starts = [begin[k : k + 1] for k in range(min(len(begin), MOST_SETS))]
@@ -149,7 +173,16 @@ def _sets(
         starts.append(begin[MOST_SETS:])
     for start in starts:
         rows, columns = reach(matching, start)
-        surplus = int(graph.row_capacity[rows].sum() - graph.column_capacity[columns].sum())
-        key = (rows.tobytes(), columns.tobytes())
-        found[key] = SingularSet(equations[rows], unknowns[columns], surplus)
-    return tuple(sorted(found.values(), key=lambda part: len(part.equations) + len(part.unknowns)))
+        # Two unknowns too many for the same equations are one thing that is wrong.
+        key = rows.tobytes() if rows.any() and not from_rows else columns.tobytes() + b"|" + rows.tobytes()
+        _, others = found.get(key, (rows, columns))
+        found[key] = rows, others | columns
+    sets = [
+        SingularSet(
+            equations[rows],
+            unknowns[columns],
+            int(graph.row_capacity[rows].sum() - graph.column_capacity[columns].sum()),
+        )
+        for rows, columns in found.values()
+    ]
+    return tuple(sorted(sets, key=lambda part: len(part.equations) + len(part.unknowns)))

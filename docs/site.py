@@ -116,10 +116,11 @@ def libraries() -> str:
     lines = ["Component libraries", "===================", "", "What `modia_py.models` holds.", ""]
     for _, name, is_package in pkgutil.walk_packages(modia_py.models.__path__, "modia_py.models."):
         module = importlib.import_module(name)
+        classes = [thing for thing in vars(module).values() if inspect.isclass(thing)]
         own = [
             thing
-            for thing in vars(module).values()
-            if inspect.isclass(thing) and issubclass(thing, (Connector, Model)) and thing.__module__ == name
+            for thing in dict.fromkeys(classes)  # one class may have several names, such as Pin
+            if issubclass(thing, (Connector, Model)) and thing.__module__ == name
         ]
         if is_package or not own:
             continue

@@ -78,8 +78,8 @@ def simulate(
         What integrates. "bdf": backward differentiation formulas of order 1 to 5, of variable order and
         quasi-constant step, in the variant of L. F. Shampine and M. W. Reichelt (NDF), whose formulas of
         order 1 to 4 have smaller errors than the classical ones. "radau": Radau IIA of order 5, which has
-        its full order at once after events, and fewer, longer steps; derivatives of such runs are not
-        there. `result.stats.method` says what has run.
+        its full order at once after events, and fewer, longer steps. `result.stats.method` says what has
+        run.
     linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
         What solves the linear systems of the integrator. "auto" decides from size, pattern and symmetry;
         `result.stats.linear_solver` says what was taken, and why.

@@ -32,6 +32,7 @@ from .lowering.index1_functions import Index1Functions, index1_functions
 from .lowering.model_structure import ModelStructure, model_structure
 from .lowering.planned import with_plans
 from .lowering.singular_circuits import circuit_hint
+from .lowering.singular_components import component_hints
 from .lowering.step_cost import step_cost
 from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
@@ -189,6 +190,10 @@ def _known_translation(flat: FlatModel, options: _Options) -> Translation:
 def _elaborated(model: Any) -> FlatModel:
     if isinstance(model, type) and issubclass(model, Model):
         raise ModelError(f"{model.__name__} is a class: give an instance, {model.__name__}().")
+    if isinstance(model, CompiledModel):
+        raise ModelError(
+            f"This model is translated already: {model.flat.name}; call its own simulate(...)."
+        )
     if not isinstance(model, Model):
         raise ModelError(f"translate needs a Model, not {type(model).__name__}.")
     return elaborate(model)
@@ -294,7 +299,7 @@ def _transformed(
             check=options.check,
         )
     except SingularStructure as singular:
-        hint = circuit_hint(structure, singular)
+        hint = circuit_hint(structure, singular) + component_hints(structure, singular)
         raise StructureError(f"{flat.name} cannot be solved. {singular}{hint}") from None
     except NotInALoop as unused:
         raise StructureError(f"tear: {unused}") from None

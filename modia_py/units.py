@@ -95,12 +95,15 @@ _SCALED = {  # may have a prefix
     "T": _unit(1, kg=1, s=-2, A=-1), "H": _unit(1, kg=1, m=2, s=-2, A=-2), "lm": _unit(1, cd=1),
     "lx": _unit(1, cd=1, m=-2), "kat": _unit(1, mol=1, s=-1), "L": _unit(1e-3, m=3), "l": _unit(1e-3, m=3),
     "bar": _unit(1e5, kg=1, m=-1, s=-2), "eV": _unit(1.602176634e-19, kg=1, m=2, s=-2),
+    "Wh": _unit(3600, kg=1, m=2, s=-2),
     "t": _unit(1e3, kg=1), "VA": _unit(1, kg=1, m=2, s=-3), "var": _unit(1, kg=1, m=2, s=-3),
 }  # fmt: skip
 _SCALED["ohm"] = _SCALED["Ω"] = _SCALED["Ohm"]
 
 _PLAIN = {
-    "1": ONE, "%": _unit(1e-2), "deg": _unit(math.pi / 180), "rev": _unit(2 * math.pi),
+    "1": ONE, "%": _unit(1e-2), "ppm": _unit(1e-6),
+    "wk": _unit(604800.0, s=1), "yr": _unit(31557600.0, s=1),
+    "mmHg": _unit(133.322387415, kg=1, m=-1, s=-2), "deg": _unit(math.pi / 180), "rev": _unit(2 * math.pi),
     "rpm": _unit(2 * math.pi / 60, s=-1), "min": _unit(60.0, s=1), "h": _unit(3600.0, s=1),
     "d": _unit(86400.0, s=1), "ha": _unit(1e4, m=2), "atm": _unit(101325.0, kg=1, m=-1, s=-2),
     "degC": _unit(1.0, K=1, offset=273.15), "degF": _unit(5 / 9, K=1, offset=459.67 * 5 / 9),
@@ -108,11 +111,13 @@ _PLAIN = {
     "mi": _unit(1609.344, m=1), "lb": _unit(0.45359237, kg=1),
     "psi": _unit(6894.757293168, kg=1, m=-1, s=-2), "cal": _unit(4.184, kg=1, m=2, s=-2),
 }  # fmt: skip
-_PLAIN["°C"], _PLAIN["°F"] = _PLAIN["degC"], _PLAIN["degF"]
+_PLAIN["°C"] = _PLAIN["deg C"] = _PLAIN["degC"]
+_PLAIN["°F"] = _PLAIN["deg F"] = _PLAIN["degF"]
 
 _NAME_OF = {
     _SCALED[name].dimension: name for name in ("S", "F", "H", "Wb", "Ohm", "V", "W", "J", "Pa", "N")
 }
+_COUNTED = re.compile(r"\{[^{}]*\}")
 _FACTOR = re.compile(r"([^\d\s.*/^()+-]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?")
 
 
@@ -120,11 +125,13 @@ _FACTOR = re.compile(r"([^\d\s.*/^()+-]+|1|%)(?:(?:\^|\*\*)?([+-]?\d+))?")
 def parse_unit(text: str) -> Unit | None:
     """The unit of a text, or None if it is none that is known.
 
-    >>> print(parse_unit("kg.m2/s3"), parse_unit("mm"), parse_unit("apples"))
-    W 0.001 m None
+    What is counted stands in braces, as in UCUM.
+
+    >>> print(parse_unit("kg.m2/s3"), parse_unit("mm"), parse_unit("apples"), parse_unit("{apples}/s"))
+    W 0.001 m None 1/s
     """
     found, divides = ONE, False
-    rest = text.strip().replace("·", ".")
+    rest = _COUNTED.sub("1", text.strip().replace("·", "."))
     alone = rest in _PLAIN  # an offset is that of a unit alone
     if alone:
         return _PLAIN[rest]
@@ -153,3 +160,42 @@ def _single(name: str) -> Unit | None:
             unit = _SCALED[base]
             return Unit(unit.dimension, _PREFIXES[prefix] * unit.factor)
     return None
+
+
+_SPELT = {
+    "meter": "m", "metre": "m", "second": "s", "sec": "s", "minute": "min", "hour": "h", "day": "d",
+    "hr": "h", "kilogram": "kg", "gram": "g", "ampere": "A", "amp": "A", "volt": "V", "watt": "W",
+    "newton": "N", "pascal": "Pa", "joule": "J", "kelvin": "K", "celsius": "degC", "degree": "deg",
+    "radian": "rad", "hertz": "Hz", "farad": "F", "henry": "H", "coulomb": "C", "tesla": "T",
+    "mps": "m/s", "kph": "km/h", "kmh": "km/h", "mph": "mi/h", "liter": "L", "litre": "L",
+    "ohms": "Ohm", "percent": "%", "barg": "bar", "kg": "kg", "none": "1", "-": "1", "": "1",
+}  # fmt: skip
+
+
+def near_unit(text: str) -> str | None:
+    """What an unknown unit may mean: a unit that is spelt out, or in other letters.
+
+    >>> near_unit("Kg/sec"), near_unit("volts"), near_unit("Nm"), near_unit("apples")
+    ('kg/s', 'V', 'N.m', None)
+    """
+
+    def replaced(match: re.Match[str]) -> str:
+        word = match[0]
+        if _single(word) is not None:
+            return word
+        if word.lower() in _SPELT:
+            return _SPELT[word.lower()]
+        for k in range(1, len(word)):  # Nm
+            if _single(word[:k]) is not None and _single(word[k:]) is not None:
+                product = f"{word[:k]}.{word[k:]}"
+                return f"({product})" if text[: match.start()].endswith("/") else product
+        low = word.lower()
+        for candidate in (low, low.removesuffix("s"), low.upper(), low.capitalize()):
+            if candidate in _SPELT:
+                return _SPELT[candidate]
+            if _single(candidate) is not None:
+                return candidate
+        return word
+
+    near = _SPELT.get(text.strip()) or re.sub(r"[^\W\d_]+", replaced, text)
+    return near if parse_unit(near) is not None else None

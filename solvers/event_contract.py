@@ -84,6 +84,10 @@ class Events:
     must_restart : callable
         must_restart(p) -> whether the integration starts anew after every event, also where the equations
         go on as they were: for derivatives, which may change there.
+    slopes : array of bool, optional
+        Of the elements of x, whether crossings may depend on its slope; None: on all. Unknowns that x has
+        integrals of take part in the error test only for this: between steps they are known as well as
+        their integrals are, and so is the time at which something crosses.
     has_terminal : bool
         Whether something may happen at the end of a run because it is the end.
     """
@@ -99,4 +103,5 @@ class Events:
     row_flags: Callable[[Any], Any]
     with_row_flags: Callable[[Any, Any], Any]
     must_restart: Callable[[Any], Any] = lambda p: False
+    slopes: Any = None
     has_terminal: bool = False

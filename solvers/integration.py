@@ -71,9 +71,11 @@ class Integration(EventsOutsideTheLoop):
         self.settings = _settings(arguments, compiled)
         self.state: State | None = None
         self.numbers: Any = None  # those of the state, on the host
-        self.every_step = arguments.times is None
         wanted = 0 if arguments.times is None else len(arguments.times)
         self.rows = OutputRows(self.problem.size, wanted) if rows is None else rows
+        self.per_step = 0  # rows, where no times are wanted
+        if arguments.times is None:
+            self.per_step = len(compiled.method.formula.nodes) if self.rows.at_nodes else 1
         self.rows_written = self.next_time = 0
         self.restarts: list[int] = []
         self.crossings: list[Crossing] = []
@@ -121,7 +123,7 @@ class Integration(EventsOutsideTheLoop):
         chunk = self._start(here)
         if isinstance(chunk, Status):
             return chunk
-        if self.every_step:
+        if self.per_step:
             self._keep(np.array([t]), np.asarray(x)[None], np.asarray(xdot)[None], np.zeros((1, 2)))
         return self._go_on(chunk)
 
@@ -196,7 +198,7 @@ class Integration(EventsOutsideTheLoop):
         attempts = np.asarray(self.attempts_per_chunk, np.int32)
         return self.workspace.wait_for(
             self.compiled.run, self.tables, self.settings, self.p, state, here, self._next_times(),
-            attempts, self.every_step, None if self.hybrid is None else self.hybrid.hybrid,
+            attempts, np.int32(self.per_step), None if self.hybrid is None else self.hybrid.hybrid,
         )  # fmt: skip
 
     def _chunk(self, chunk: Chunk | None) -> Status:

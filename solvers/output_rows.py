@@ -15,6 +15,9 @@ SPARE = 64
 class OutputRows:
     """Times, x, xdot, and sizes and orders of steps."""
 
+    at_nodes = False
+    """Whether rows at steps are wanted at all nodes of each: at the stages of Radau IIA."""
+
     def __init__(self, size: int, expected: int):
         self._count = 0
         self._parts = _room(expected + SPARE, size)

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import jax
 import pytest
 
-os.environ.setdefault("MODIA_PY_CACHE", "off")  # tests compile what they test
+_CACHE = Path(tempfile.mkdtemp(prefix="modia_py_tests_")) if "MODIA_PY_CACHE" not in os.environ else None
+"""Compiled programs of these tests: empty at first, shared by their processes, deleted at the end."""
+
+if _CACHE is not None:
+    os.environ["MODIA_PY_CACHE"] = str(_CACHE)
 
 MOST_MAPS = 20_000
 """Linux lets a process map 65530 pieces of memory, and every program that XLA has compiled takes some."""
+
+
+def pytest_unconfigure() -> None:
+    if _CACHE is not None:
+        shutil.rmtree(_CACHE, ignore_errors=True)
 
 
 @pytest.fixture(params=["native", "jax"])

@@ -258,7 +258,7 @@ def test_controlled_sources_amplifiers_and_switches():
 BASES = """Compliant CompliantWithVelocity CompliantWithAcceleration Supported TwoFlangesAndSupport Driven
 RelativeSensor Rigid TwoFlangesWithFriction Backlash TwoPin TwoPort VoltageSource CurrentSource
 IdealSemiconductor IdealSwitch SwitchWithArc VariableSine Source StartingSource SISO SI2SO MISO
-SampledBlock""".split()
+SampledBlock Bipolar FieldEffectTransistor""".split()
 """What several components have in common, not to be used as it is."""
 
 

@@ -144,3 +144,25 @@ class Relay(Model):
 def test_a_sliding_mode_names_its_relation():
     with pytest.raises(SimulationError, match=r"sliding mode[\s\S]*x \+ v > 0"):
         simulate(Relay(), 5.0)
+
+
+class OnlySignals(Model):
+    """Nothing moves but the time: two pulses, and a choice by the values that they have."""
+
+    u, y = Var(2), Var()
+
+    def equations(self):
+        first, second = where(time % 1.0 < 0.5, 1.0, 0.0), where(time % 2.0 < 1.6, 1.0, 0.0)
+        chosen = where(self.u[0] > 0.5, 4.0, where(self.u[1] > 0.5, 6.0, 2.0))
+        return [self.u[0] == first, self.u[1] == second, self.y == chosen]
+
+
+def test_a_model_without_unknowns_of_the_integrator():
+    """Native steps once read discrete values from the places of others here."""
+    result = simulate(OnlySignals(), 10.0, times=np.arange(0.05, 10.0, 0.1))
+    t = result.time
+    first, second = t % 1.0 < 0.5, t % 2.0 < 1.6
+    inside = np.abs((t * 10) % 1 - 0.5) < 0.01  # not at events
+    expected = np.where(first, 4.0, np.where(second, 6.0, 2.0))
+    np.testing.assert_array_equal(result["y"][inside], expected[inside])
+    assert inside.sum() >= 100

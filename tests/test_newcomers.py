@@ -15,6 +15,7 @@ from modia_py import (
     Model,
     ModelError,
     ModiaError,
+    SimulationError,
     StructureError,
     Var,
     connect,
@@ -23,7 +24,15 @@ from modia_py import (
     simulate,
     translate,
 )
-from modia_py.models.electrical import ConstantCurrent, ConstantVoltage, Ground, Pin, Resistor
+from modia_py.models.electrical import (
+    ConstantCurrent,
+    ConstantVoltage,
+    Ground,
+    IdealDiode,
+    Pin,
+    Resistor,
+    SineVoltage,
+)
 
 
 def message(act, kind=ModiaError):
@@ -105,6 +114,16 @@ def lost(tank):
         (lambda m: [connect(m.cls.p, m.r[0].p)], "Is a class named without ()?"),
         (lambda m: [m.cls.p.v == 0], "Is a Pin named without ()?"),
         (lost, "has no effect: put it there."),
+        (
+            lambda m: [connect(m.r[0], m.r[1].p)],
+            "not the Resistor r[0]. Its connectors: r.p, r.n.",
+        ),
+        (lambda m: [connect(m.r[3].p, m.r[0].p)], "[3] does not select any (test_newcomers.py:"),
+        (lambda m: [connect(m.r[3].p, m.r[0].p)], "they are numbered 0 to 2."),
+        (
+            lambda m: [m.h == modia_py.time()],
+            "is no function: write time, not time(); a product needs its *.",
+        ),
         (lambda m: m.equations(), "RecursionError: it calls itself without end."),
     ],
 )
@@ -119,7 +138,7 @@ def test_python_s_module_time():
         time = clock
         return [self.h == time * 3]
 
-    assert of_equations(build) != ""
+    assert "`time` is Python's module there: write `from modia_py import time`." in of_equations(build)
     assert "time" not in modia_py.__all__
     assert modia_py.time is not clock
 
@@ -286,3 +305,41 @@ def test_series_of_pandas(ramp):
     dates = pandas.Series([0.0, 1.0], index=pandas.to_datetime(["2020-01-01", "2020-01-02"]))
     text = message(lambda: ramp.simulate(2.0, inputs={"u": dates}))
     assert "The index of a table of pandas holds dates: give seconds" in text
+
+
+class Bang(Model):
+    x = Var(init=1.0)
+
+    def equations(self):
+        return [der(self.x) == -np.sign(self.x)]
+
+
+def test_a_jump_without_an_event_is_named_where_a_run_gives_up():
+    text = message(lambda: simulate(Bang(), 2.0, max_steps=400), SimulationError)
+    assert "These functions jump without an event:\n    `sign(x)` in `der(x) == -sign(x)` (test_new" in text
+    assert "np.clip(x / small, -1, 1)" in text
+
+
+class Shorted(Model):
+    v = SineVoltage(V=5.0, f=50.0)
+    d = IdealDiode(Ron=0.0)
+    g = Ground()
+
+    def equations(self):
+        return [connect(self.v.p, self.d.p), connect(self.v.n, self.d.n, self.g.p)]
+
+
+def test_a_start_that_an_ideal_diode_prevents_names_its_equation():
+    text = message(lambda: simulate(Shorted(), 0.1), SimulationError)
+    assert "Rows [" not in text
+    assert "d.u == d.s*where(d.s < 0, 1, d.Ron) + d.Vknee  (ideal.py:" in text
+    assert "is a parameter zero in them?" in text
+
+
+def test_results_are_asked_by_name(ramp):
+    result = ramp.simulate(0.3, inputs={"u": 1.0}, times=3)
+    with pytest.raises(AttributeError, match=r"It is a name of the model: write result\['x'\]."):
+        result.x
+    assert not hasattr(result, "nothing")
+    assert "there is no folder" in message(lambda: result.save("no/such/folder/a.nc"))
+    assert "translated already: Ramp; call its own simulate" in message(lambda: simulate(ramp, 0.3))

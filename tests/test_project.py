@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -110,6 +112,37 @@ def test_a_tutorial_is_short(tutorial):
     program = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1]
     assert len(program.splitlines()) < 30
     assert "file=" in program
+
+
+def made_for_the_site():
+    """docs/site.py, under a name that Python's own module does not have."""
+    specification = importlib.util.spec_from_file_location("docs_site", ROOT / "docs" / "site.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_describes_each_name_once():
+    site = made_for_the_site()
+    for page in [site.libraries(), *map(site.reference, site.PACKAGES)]:
+        described = re.findall(r"^\.\. auto\w+:: (.*)$", page, re.MULTILINE)
+        assert len(described) > 5
+        assert len(described) == len(set(described))
+
+
+def test_notebooks_are_the_code_of_their_pages():
+    """What `test_the_examples_in_documents_run` runs is what the notebooks hold."""
+    site = made_for_the_site()
+    guides = [page for page in site.pages() if "```python\n" in page.read_text()]
+    assert len(guides) > 10
+    for page in guides:
+        book = json.loads(json.dumps(site.notebook(page.read_text())))
+        assert (book["nbformat"], book["metadata"]["kernelspec"]["name"]) == (4, "python3")
+        code = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "code"]
+        assert code == [
+            block.strip() for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+        ]
+        assert len({cell["id"] for cell in book["cells"]}) == len(book["cells"])
 
 
 @pytest.mark.slow

@@ -1,11 +1,11 @@
-"""Examples by Radau IIA end where they end by BDF; and what is not there for it is said."""
+"""Examples by Radau IIA end where they end by BDF."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from modia_py import ModelError, translate
+from modia_py import translate
 from modia_py.models import examples, switched_examples
 
 QUICK = {"Pendulum": 4.0}
@@ -34,8 +34,3 @@ def test_examples_end_where_they_end_by_the_other_method(name, stop):
         first, second = np.asarray(one.final(variable), float), np.asarray(other.final(variable), float)
         tolerance = 1e-6 * np.abs(np.asarray(one[variable], float)).max(initial=0.0) + 1e-9
         assert np.abs(first - second).max(initial=0.0) <= 30 * tolerance, variable
-
-
-def test_derivatives_of_such_runs_are_refused():
-    with pytest.raises(ModelError, match="are not differentiated"):
-        translate(examples.Decay()).function(["x"], [1.0], method="radau")

@@ -15,7 +15,7 @@ import modia_py.models
 from modia_py import Input, Model, ModelError, Par, UnitWarning, Var, der, elaborate, simulate, translate
 from modia_py.errors import UnknownNameError
 from modia_py.language.unit_check import unit_conflicts
-from modia_py.units import parse_unit
+from modia_py.units import near_unit, parse_unit
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,8 @@ from modia_py.units import parse_unit
         ("(N.s/m)/s", "kg/s2", 1.0),
         ("%", "1", 0.01),
         ("bar", "Pa", 1e5),
+        ("kW.h", "kWh", 1.0),
+        ("{cars}/h", "1/s", 1 / 3600),
     ],
 )
 def test_texts_of_units(text, same, factor):
@@ -49,8 +51,33 @@ def test_what_is_no_unit():
         assert parse_unit(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("mps", "m/s"), ("Kg", "kg"), ("Nm", "N.m"), ("kJ/kgK", "kJ/(kg.K)"), ("ohms", "Ohm"), ("-", "1")],
+)
+def test_what_is_meant_by_an_unknown_unit(text, meant):
+    assert parse_unit(text) is None
+    assert near_unit(text) == meant
+
+
+class Counting(Model):
+    v = Var(init=0.0, unit="mps")
+    people = Var(init=1.0, unit="{people}")
+    growth = Par(1.0, unit="{people}/s")
+    price = Par(1.0, unit="EUR")
+
+    def equations(self):
+        return [der(self.v) == 1, der(self.people) == self.growth]
+
+
+def test_unknown_units_are_named():
+    (text,) = unit_conflicts(elaborate(Counting()))
+    assert "Unknown unit 'mps' (of v), 'EUR' (of price): what has it is not compared." in text
+    assert "Did you mean 'm/s'? What is counted stands in braces: unit='{people}'." in text
+
+
 def test_temperatures():
-    celsius, fahrenheit, kelvin = map(parse_unit, ("degC", "degF", "K"))
+    celsius, fahrenheit, kelvin = map(parse_unit, ("deg C", "degF", "K"))
     assert celsius.converted(20.0, kelvin) == pytest.approx(293.15)
     assert celsius.converted(100.0, fahrenheit) == pytest.approx(212.0)
 

@@ -16,6 +16,7 @@ from .continuous import (
     TransferFunction,
 )
 from .discrete import DiscreteDerivative, DiscretePI, SampledBlock, Sampler, TriggeredSampler, UnitDelay
+from .filters import Filter
 from .logical import (
     And,
     BooleanConstant,
@@ -107,6 +108,7 @@ __all__ = [
     "ExpSine",
     "Exponentials",
     "Feedback",
+    "Filter",
     "FirstOrder",
     "Gain",
     "Greater",

@@ -27,6 +27,7 @@ from .basic import (
     VariableResistor,
     VoltageSensor,
 )
+from .bipolar import NPN, PNP, Bipolar
 from .cuts import MeshCut, NodeCut, TearCut
 from .ideal import (
     IdealClosingSwitch,
@@ -43,7 +44,7 @@ from .ideal import (
     IdealTransformer,
     IdealTriac,
 )
-from .semiconductors import Diode, ZDiode
+from .semiconductors import NMOS, PMOS, Diode, FieldEffectTransistor, Thyristor, ZDiode
 from .sources import (
     CosineCurrentVariableFrequencyAndAmplitude,
     CosineVoltageVariableFrequencyAndAmplitude,
@@ -70,8 +71,13 @@ from .sources import (
 __all__ = [
     "CCC",
     "CCV",
+    "NMOS",
+    "NPN",
+    "PMOS",
+    "PNP",
     "VCC",
     "VCV",
+    "Bipolar",
     "Capacitor",
     "CloserWithArc",
     "Conductor",
@@ -83,6 +89,7 @@ __all__ = [
     "CurrentSource",
     "Diode",
     "ExpSineVoltage",
+    "FieldEffectTransistor",
     "Ground",
     "Gyrator",
     "IdealClosingSwitch",
@@ -124,6 +131,7 @@ __all__ = [
     "StepVoltage",
     "SwitchWithArc",
     "TearCut",
+    "Thyristor",
     "Transformer",
     "TrapezoidVoltage",
     "TwoPin",

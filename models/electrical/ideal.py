@@ -11,9 +11,21 @@ With Ron = 0 or Goff = 0 a branch is exactly vertical or horizontal. Control sig
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
-from modia_py import Discrete, Model, Par, Var, connect, pre, where
+from modia_py import (
+    Discrete,
+    Model,
+    ModelError,
+    Par,
+    Var,
+    always,
+    assign,
+    connect,
+    pre,
+    where,
+)
 
 from ..discrete_equations import follow
 from .basic import Capacitor, Pin, Resistor, TwoPin, TwoPort
@@ -179,8 +191,28 @@ class IdealOpAmp3Pin(Model):
         return [self.in_p.v == self.in_n.v, self.in_p.i == 0, self.in_n.i == 0]
 
 
+class Region(IntEnum):
+    """Where the output of an amplifier is: at a limit, or in between."""
+
+    LOWER = -1
+    LINEAR = 0
+    UPPER = 1
+
+
 class IdealizedOpAmpLimited(Model):
-    """An amplifier with limits: out.v = V0 (in_p.v - in_n.v) between Vns and Vps; a limit is an event."""
+    """An amplifier with limits: out.v = V0 (in_p.v - in_n.v) between Vns and Vps; a limit is an event.
+
+    With positive feedback (Schmitt trigger, multivibrator) there may be three outputs that fit: it stays in
+    the `region` it is in (-1: at Vns, 0: in between, 1: at Vps) as long as that fits, and then flips over.
+
+    Parameters
+    ----------
+    homotopyType : str
+        Where it is looked for at the start first: "NoHomotopy" or "Linear" in between, "LowerLimit",
+        "UpperLimit".
+    **changes
+        Other values of parameters, and start values, by name: see `Model`.
+    """
 
     in_p = Pin()
     in_n = Pin()
@@ -189,13 +221,45 @@ class IdealizedOpAmpLimited(Model):
     Vps = Par(15.0, unit="V", doc="upper limit")
     Vns = Par(-15.0, unit="V", doc="lower limit")
     v_in = Var(unit="V", doc="voltage from in_p to in_n")
+    v_out = Var(unit="V", doc="voltage of the output to ground")
+    fresh = Discrete(False, doc="whether the region has just changed, within an event")
+
+    STARTS = {"NoHomotopy": Region.LINEAR, "Linear": Region.LINEAR} | {
+        "LowerLimit": Region.LOWER, "UpperLimit": Region.UPPER
+    }  # fmt: skip
+
+    def __init__(self, homotopyType: str = "NoHomotopy", **changes: Any):
+        if homotopyType not in self.STARTS:
+            raise ModelError(
+                f"IdealizedOpAmpLimited has no homotopyType {homotopyType!r}: it is one of "
+                f"{', '.join(self.STARTS)}."
+            )
+        self.region = Discrete(int(self.STARTS[homotopyType]), doc="-1 at Vns, 0 in between, 1 at Vps")
+        super().__init__(**changes)
 
     def equations(self) -> Any:
-        wanted = self.V0 * self.v_in
-        below = where(wanted < self.Vns, self.Vns, wanted)
+        wanted, was = self.V0 * self.v_in, pre(self.region)
+        high, low = wanted > self.Vps, wanted < self.Vns
+        # With positive feedback it cannot stay between the limits: where the limit that was reached in the
+        # pass before does not fit, the other one is what remains.
+        at_once = pre(self.fresh)
+        down = where(low | at_once, int(Region.LOWER), int(Region.LINEAR))
+        up = where(high | at_once, int(Region.UPPER), int(Region.LINEAR))
+        inside = where(high, int(Region.UPPER), where(low, int(Region.LOWER), int(Region.LINEAR)))
+        of_upper = where(high, int(Region.UPPER), down)
+        of_lower = where(low, int(Region.LOWER), up)
+        following = where(was == Region.UPPER, of_upper, where(was == Region.LOWER, of_lower, inside))
         return [
             self.v_in == self.in_p.v - self.in_n.v,
+            self.v_out == self.out.v,
             self.in_p.i == 0,
             self.in_n.i == 0,
-            self.out.v == where(wanted > self.Vps, self.Vps, below),
+            self.v_out
+            == where(
+                self.region == Region.UPPER, self.Vps, where(self.region == Region.LOWER, self.Vns, wanted)
+            ),
+            always(
+                assign(self.region, following),
+                assign(self.fresh, ~(following == was)),
+            ),
         ]

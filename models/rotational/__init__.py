@@ -18,6 +18,7 @@ from .components import (
     TwoFlangesAndSupport,
 )
 from .friction import BearingFriction, Brake, Clutch, OneWayClutch, TwoFlangesWithFriction
+from .lossy import LossyGear
 from .sources import (
     Accelerate,
     AccSensor,
@@ -67,6 +68,7 @@ __all__ = [
     "IdealRollingWheel",
     "Inertia",
     "LinearSpeedDependentTorque",
+    "LossyGear",
     "OneWayClutch",
     "Position",
     "PowerSensor",

@@ -56,8 +56,9 @@ class ComponentArray:
             else:
                 chosen = axis[slice(None) if key is Ellipsis else key]
         except (IndexError, TypeError) as error:
+            why = f"they are numbered 0 to {len(axis) - 1}" if isinstance(key, int) else str(error)
             raise ModelError(
-                f"{self} has {len(axis)} copies; [{key}] does not select any ({user_source()}): {error}"
+                f"{self} has {len(axis)} copies; [{key}] does not select any ({user_source()}): {why}."
             ) from None
         if isinstance(chosen, np.integer):
             chosen = int(chosen)

@@ -77,6 +77,8 @@ def connect(*connectors: Any) -> Connection:
         if not isinstance(component_of(connector), Connector):
             kind = "the variable" if isinstance(connector, Expr) else type(component_of(connector)).__name__
             hint = " Connect the connector it belongs to." if isinstance(connector, Expr) else ""
+            if isinstance(component_of(connector), Component):
+                kind, hint = f"the {kind}", _connectors_of(component_of(connector))
             if isinstance(connector, (list, tuple)):
                 kind, hint = type(connector).__name__, " The members of a list: connect(a, *others)."
             raise ModelError(f"connect takes connectors ({where}), not {kind} {connector!r}.{hint}")
@@ -134,6 +136,13 @@ def _check_same_kind(first: Any, other: Any, where: Source) -> None:
             f"connect joins connectors whose variables differ in '{different[0][0]}' ({where}): "
             f"{connector_text(first)} and {connector_text(other)}."
         )
+
+
+def _connectors_of(component: Component) -> str:
+    """Which connectors of a component may be meant where it stands itself."""
+    name = component._name or "a"
+    own = [f"{name}.{child}" for child, part in component._children() if isinstance(part, Connector)]
+    return f" Its connectors: {', '.join(own)}." if own else ""
 
 
 def _variables(connector: Component) -> Iterator[tuple[str, Symbol]]:

@@ -5,6 +5,7 @@ An error of Python in it (a forgotten `self.`, a list index) becomes a `ModelErr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,6 +73,8 @@ def _error_text(error: Exception, component: Component, where: str) -> str:
         hint = " `time` is Python's module there: write `from modia_py import time`."
     elif isinstance(error, AttributeError) and isinstance(error.obj, Expr):
         hint = f" `{clip_text(error.obj)}` is an expression, not a component."
+    elif isinstance(error, TypeError) and CALLED.search(reason):
+        hint = " A variable, or the time, is no function: write time, not time(); a product needs its *."
     elif isinstance(error, TypeError) and "not iterable" in reason:
         hint = " A statement is an equation `lhs == rhs`, or connect(a, b)."
     kind = type(error).__name__
@@ -79,12 +82,16 @@ def _error_text(error: Exception, component: Component, where: str) -> str:
     return f"{where} fails ({line}): {said}.{hint}"
 
 
+CALLED = re.compile(r"'(Leaf|Call|Constant|Item|Var|Par|Input|Discrete)' object is not callable")
+
+
 def _names(error: Exception) -> tuple[str, ...]:
     """The names that the function uses in which an error came about."""
     frame = error.__traceback__
     names: tuple[str, ...] = ()
     while frame is not None:
-        names += frame.tb_frame.f_code.co_names
+        code = frame.tb_frame.f_code
+        names += (*code.co_names, *code.co_varnames, *code.co_freevars)
         frame = frame.tb_next
     return names
 

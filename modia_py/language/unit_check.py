@@ -16,7 +16,7 @@ from ..expressions.expression import Call, Constant, Leaf
 from ..expressions.nodes import Node, topological
 from ..expressions.printing import clip_text, expression_text
 from ..expressions.symbol_kinds import SymbolKind
-from ..units import KELVIN, ONE, SECOND, Unit, parse_unit
+from ..units import KELVIN, ONE, SECOND, Unit, near_unit, parse_unit
 from .flat_model import FlatEquation, FlatModel
 
 NUMBER = "number"
@@ -47,7 +47,7 @@ def unit_conflicts(flat: FlatModel) -> list[str]:
     """A sentence for each equation whose units do not fit."""
     if not any(symbol.symbol.unit for symbol in flat.by_name.values()):
         return []
-    found: list[str] = []
+    found: list[str] = _unknown_units(flat)
     seen: set[int] = set()
     table: dict[int, Known] = {}
     for entry in (*flat.equations, *flat.initial_equations):
@@ -61,6 +61,25 @@ def unit_conflicts(flat: FlatModel) -> list[str]:
     if len(found) > MOST:
         found = [*found[:MOST], f"... and {len(found) - MOST} more equations whose units differ."]
     return found
+
+
+def _unknown_units(flat: FlatModel) -> list[str]:
+    """A sentence about units that are none, or that the table lacks."""
+    named = {}
+    for symbol in flat.by_name.values():
+        unit = symbol.symbol.unit
+        if unit and unit not in named and parse_unit(unit) is None:
+            named[unit] = symbol.name
+    texts = [f"'{unit}' (of {name})" for unit, name in named.items()]
+    if not texts:
+        return []
+    near = [f"'{found}'" for unit in named if (found := near_unit(unit)) is not None]
+    more = f" and {len(texts) - MOST} more" if len(texts) > MOST else ""
+    return [
+        f"Unknown unit {', '.join(texts[:MOST])}{more}: what has it is not compared."
+        + (f" Did you mean {', '.join(near[:MOST])}?" if near else "")
+        + " What is counted stands in braces: unit='{people}'."
+    ]
 
 
 def _text(entry: FlatEquation, conflict: Conflict) -> str:

@@ -35,7 +35,7 @@ def circuit_hint(model: ModelStructure, singular: SingularStructure) -> str:
         equations = [model.flat.equations[number] for number in numbers]
         joins = [equation for equation in equations if _is_connection(equation)]
         if joins:
-            texts.append(_sources_text(equations, joins) or _loop_text(joins, joins))
+            texts.append(_short_text(joins) or _sources_text(equations, joins) or _loop_text(joins, joins))
     return "".join(f"\n{text}" for text in dict.fromkeys(texts) if text)
 
 
@@ -76,6 +76,30 @@ def _sources_text(equations: list[FlatEquation], joins: list[FlatEquation]) -> s
         f"{listed} are connected in parallel, or in a loop: each of them gives its {what}, one too many. "
         f"Leave one out, or put something in between, such as a small resistance."
     )
+
+
+def _short_text(joins: list[FlatEquation]) -> str:
+    """A component whose own connectors are connected with each other."""
+    graph = nx.Graph()
+    for equation in joins:
+        if _flows(equation):
+            continue
+        connectors = [leaf.symbol.component for leaf in _variables(equation)]
+        nx.add_path(graph, map(_path, connectors))
+        for connector in connectors:
+            graph.nodes[_path(connector)]["owner"] = connector._parent
+    for joined in nx.connected_components(graph):
+        first: dict[int, str] = {}
+        for name in sorted(joined):
+            owner = graph.nodes[name]["owner"]
+            if getattr(owner, "_parent", None) is not None and id(owner) in first:
+                return (
+                    f"{first[id(owner)]} and {name} are connected with each other, and both belong to "
+                    f"{_path(owner)} ({type(owner).__name__}): a short circuit. Is one of them meant to go "
+                    f"elsewhere?"
+                )
+            first[id(owner)] = name
+    return ""
 
 
 def _flows(equation: FlatEquation) -> bool:

@@ -42,6 +42,8 @@ class EventEvaluation:
     parameter_size: int
     watched_plan: PlannedFunction | None
     """What is watched as a function of (t, x, xdot, p, u), if it is a plan."""
+    watched_slopes: np.ndarray | None
+    """Flags of the elements of x whose slopes what is watched may depend on; None: not known."""
 
     def assign(self, t: Any, x: Any, xdot: Any, arguments: Any) -> Any:
         """Arguments after all conditions and assignments of one pass."""
@@ -84,7 +86,14 @@ def evaluation(
         lowered(both(both(ef.reinit_values, ef.reinit_fires), now)),
         ef.parameter_size,
         plan if isinstance(plan, PlannedFunction) else None,
+        None if plan is None else _slopes(plan, functions.size),
     )
+
+
+def _slopes(plan: PlannedFunction | MixedFunction, size: int) -> np.ndarray:
+    flags = np.zeros(max(1, size), bool)  # as many as the problem has unknowns, which has one at least
+    flags[np.unique(plan.pattern((False, False, True, False, False)).tocoo().col)] = True
+    return flags
 
 
 def _direct(

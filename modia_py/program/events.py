@@ -297,6 +297,7 @@ def make_events(
         row_flags=lambda a: a.events.rows,
         with_row_flags=lambda a, flags: a._replace(events=a.events._replace(rows=flags)),
         must_restart=lambda a: a.events.must_restart,
+        slopes=known.watched_slopes,
         has_terminal=len(ef.terminal_places) > 0,
     )
 

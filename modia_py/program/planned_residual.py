@@ -120,8 +120,14 @@ class PlannedResidual:
 def planned_residual(
     functions: Index1Functions, signals: Signals, crossings: PlannedCrossings | None = None
 ) -> PlannedResidual | None:
-    """None where some of the residual is left to XLA, or where there is no native code."""
+    """None where some of the residual is left to XLA, or there is no native code; and where nothing is
+    in x: the problem has an unknown that the plans do not know."""
     plans = functions.plans
-    if plans is None or not isinstance(plans.residual, PlannedFunction) or not makes_steps():
+    if (
+        not functions.size
+        or plans is None
+        or not isinstance(plans.residual, PlannedFunction)
+        or not makes_steps()
+    ):
         return None
     return PlannedResidual(plans.residual, signals, functions.input_order, crossings)

@@ -84,6 +84,8 @@ def save(result: Trajectories, path: str | PathLike[str]) -> None:
     target = Path(path)
     if target.is_dir():
         raise ResultFileError(f"{target} is a folder: give the name of a file in it.")
+    if not target.parent.is_dir():
+        raise ResultFileError(f"{target} cannot be written: there is no folder {target.parent}.")
     partial = target.with_name(target.name + ".partial")
     try:
         header = xarray.Dataset(coords={"time": _time(result)}, attrs=_attributes(result))

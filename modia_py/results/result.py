@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..errors import UnknownNameError, did_you_mean
+from ..errors import UnknownAttributeError, UnknownNameError, did_you_mean
 from . import files, html, text
 from .events import Change, Event, EventTable
 from .name_patterns import is_pattern, matching
@@ -67,6 +67,14 @@ class Result(Pictures):
     >>> float(result.final("s")), float(result.final("der(s)"))
     (1.0, 2.0)
     """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What Python asks for when there is no such attribute: a variable is asked for by []."""
+            known = {} if name.startswith("_") else {**self.variables, **self.parameters}
+            hint = f" It is a name of the model: write result[{name!r}]." if name in known else ""
+            raise UnknownAttributeError(f"A result has no attribute {name!r}.{hint}")
 
     def select(self, *patterns: str) -> Result:
         """Choose variables, by names or patterns.

@@ -7,6 +7,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..expressions.abrupt_parts import jumps_with_variables
+from ..expressions.event_primitives import EVENT_WHERE
+from ..expressions.expression import Call
+from ..expressions.printing import clip_text, expression_text
 from ..program.program import Arguments, Program
 from ..program.row_names import row_name, x_name
 from ..program.vanished_pivots import vanished_pivots
@@ -33,7 +37,26 @@ def failure_text(program: Program, arguments: Arguments, solution: Solution, rto
     lines += _fastest(program, x, xdot, rtol, atol)
     if solution.status in (Status.NEWTON, Status.NON_FINITE, Status.SINGULAR, Status.ERROR_TEST):
         lines += _suspects(program, arguments, solution)
+    if solution.status in (Status.NEWTON, Status.MAX_STEPS, Status.ERROR_TEST):
+        lines += _undeclared_jumps(program)
     return "\n".join(lines)
+
+
+def _undeclared_jumps(program: Program) -> list[str]:
+    """Functions of variables in the equations that jump, and that no event tells of."""
+    lines: dict[str, None] = {}
+    for flat in program.structure.flat.equations:
+        for jump in jumps_with_variables([flat.equation.lhs, flat.equation.rhs]):
+            if not (isinstance(jump, Call) and jump.primitive is EVENT_WHERE):
+                text = clip_text(expression_text(jump, flat.owner.naming), 60)
+                lines[f"    `{text}` in `{flat}` ({flat.equation.source})"] = None
+    if not lines:
+        return []
+    return [
+        "\n".join(["These functions jump without an event:", *list(lines)[:LISTED]])
+        + "\nWith modia_py's where(condition, a, b) a jump is an event; around a jump that holds its own "
+        "variable in place, a steep slope is better: np.clip(x / small, -1, 1)."
+    ]
 
 
 def _fastest(program: Program, x: np.ndarray, xdot: np.ndarray, rtol: float, atol: Any) -> list[str]:

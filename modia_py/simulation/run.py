@@ -37,6 +37,7 @@ from ..solvers import (
     impulse_start,
     solve,
 )
+from ..solvers.method.formula import formula_of
 from ..solvers.solution import EventRecord
 from ..solvers.stops import OnCrossing
 from ..start.problem import StartPoint
@@ -99,6 +100,8 @@ class Run:
     """For each row the size and the order of the step in which it lies."""
     restarts: tuple[int, ...] = ()
     """The first row after each stop."""
+    nodes: tuple[float, ...] = (1.0,)
+    """The parts of each step at which there are rows, where these are at steps."""
     declared: np.ndarray | None = None
     """Discrete values as they are declared, before the event at the start."""
 
@@ -167,6 +170,7 @@ def integrate(
         end=solution.t_last,
         steps=(solution.step, solution.order),
         restarts=solution.restarts,
+        nodes=formula_of(METHODS[options.method]).nodes if options.rows is not None else (1.0,),
     )
 
 

@@ -89,7 +89,7 @@ def cannot_start(
         f"No consistent start was found at time {start.t:g}. The equations that hold least:\n"
         + "\n".join(lines)
         + f"\nVariables in them: {', '.join(names)}.\n{_steep_text(start, found, system)}"
-        f"Tried: {'; '.join(effort.tried)}.\n"
+        f"Tried: {'; '.join(dict.fromkeys(effort.tried))}.\n"
         + (
             singular
             or "Better `guess` values may help; or there is no solution with these parameters and `init` "

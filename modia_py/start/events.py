@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import SimulationError
 from ..program.program import Arguments, Program
+from ..program.row_names import row_name
 from ..solvers import impulse_start
 from ..solvers.compile_options import quick_jit
 from ..solvers.event_contract import Effect
@@ -112,8 +113,13 @@ def _restarted(program: Program, t: float, point: StartPoint, arguments: Argumen
     arguments = with_rows_of_mode(program, t, x, xdot, arguments)
     found = impulse_start(program.problem, t, x, arguments, xdot)
     if not found.success:
+        rows = [row for row in found.unsatisfied if row < program.functions.size][:LISTED]
+        listed = "".join(f"\n    {row_name(program, row)}" for row in rows)
+        said = f"These equations cannot hold with the conditions there:{listed}" if rows else found.message
         raise SimulationError(
-            f"{program.structure.flat.name}: no values were found with which to start. {found.message}"
+            f"{program.structure.flat.name}: no values were found with which to start, at time {t:g}. "
+            f"{said}\nTwo of them may contradict each other, or a condition there (a diode that conducts, "
+            f"a contact) leaves something undetermined: is a parameter zero in them?"
         )
     return replace(point, x=found.x[: len(point.x)], xdot=found.xdot[: len(point.x)])
 

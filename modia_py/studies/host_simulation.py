@@ -78,12 +78,12 @@ class Simulations:
         """What is compiled for derivatives of these outputs: shared by all functions that have them."""
         sim, solver = self.sim, self.asked.linear_solver
         known = sim.translation.cache.derivatives
-        key = found.signals.key, self.wanted.key, solver
+        key = found.signals.key, self.wanted.key, solver, self.asked.method
         legs = found.legs  # made outside of the lock
         assert legs
         with self._lock:
             if key not in known:
-                known[key] = RunDerivatives(sim, found, self.wanted, solver)
+                known[key] = RunDerivatives(sim, found, self.wanted, solver, self.asked.method)
                 while len(known) > MOST_DERIVATIVES:
                     del known[next(iter(known))]
             return known[key]

@@ -90,7 +90,8 @@ class Jumps:
         size = min(AT_ONCE, leg.count)
         for first in range(0, leg.count, size):
             steps = slice(first, min(first + size, leg.count))
-            rows = (leg.t[steps], *leg.points(steps))
+            ends = (part if leg.stages == 1 else part[:, -1] for part in leg.points(steps))
+            rows = (leg.t[steps], *ends)
             count = len(rows[0])
             points = [np.concatenate([[own], part]) for own, part in zip(last, rows, strict=True)]
             full = [np.concatenate([part, *[part[-1:]] * (size - count)]) for part in points]

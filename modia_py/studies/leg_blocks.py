@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,11 @@ import numpy as np
 
 from ..solvers.linear.contract import SingularMatrix
 from ..solvers.loop.compiled import CompiledProblem
+from ..solvers.matrix.jacobian import C_ZERO
 from ..solvers.sensitivity.blocks import Constants, Place, Rows, Steps
-from ..solvers.sensitivity.moves import Made, Point
+from ..solvers.sensitivity.moves import Equations, Made, Point
+from ..solvers.sensitivity.stages import StageMaps
+from ..solvers.sensitivity.steps import Factors, MultistepMaps
 from .linear_maps import LinearMaps, NoDerivative
 from .recording import Leg, Recording
 
@@ -33,15 +36,19 @@ class Block:
     at_rows: tuple[np.ndarray, np.ndarray]
 
     def known(self, workspace: Workspace) -> Constants:
-        return Constants(workspace.tables, workspace.others, self.of_steps, self.of_rows, workspace.factors)
+        return Constants(
+            workspace.tables, workspace.others, self.of_steps, self.of_rows, workspace.step_tables,
+            workspace.factors,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Tables of a linear solver that nobody else uses meanwhile, first factors, and the data of a leg."""
+    """Tables of linear solvers that nobody else uses meanwhile, first factors, and the data of a leg."""
 
     tables: Any
-    factors: Any
+    step_tables: Any
+    factors: Factors
     moving: Any
     others: Any
 
@@ -50,20 +57,33 @@ class Workspace:
 
 
 @contextmanager
-def workspace_of(compiled: CompiledProblem, maps: LinearMaps, leg: Leg) -> Iterator[Workspace]:
-    """A workspace for a leg."""
-    with compiled.workspaces.one() as workspace:
+def workspace_of(
+    compiled: CompiledProblem, steps: MultistepMaps | StageMaps, maps: LinearMaps, leg: Leg
+) -> Iterator[Workspace]:
+    """A workspace for a leg with steps of one kind."""
+    with compiled.workspaces.one() as workspace, ExitStack() as stack:
         solver = workspace.solver
         tables = compiled.tables._replace(solver=solver.tables)
-        at, c = leg.start, 1.0
-        if leg.count:
+        at = leg.start
+        if isinstance(steps, StageMaps):
+            c = C_ZERO  # for rows
+        else:
             c = leg.made.h[0] / compiled.method.formula.leading[int(leg.made.order[0])]
         values = compiled.matrix(tables.gather, *maps.point(at), leg.arguments, c)
+        moving, others = maps.parts(leg.arguments)
         try:
             factors = solver.prepare(values)
+            step_tables: Any = ()
+            of_steps = factors
+            if isinstance(steps, StageMaps):
+                own = maps.leaves._replace(moving=moving, others=others)
+                first = Made(*(part[0] for part in leg.made))
+                eq, points = Equations(compiled.method, tables, own), leg.points(slice(0, 1))
+                stages = Point(leg.t[0], *(part[0] for part in points))
+                step_tables, of_steps = stack.enter_context(steps.workspace(eq, stages, first))
         except SingularMatrix:
             raise NoDerivative(f"The equations are singular at time {float(at.t):.9g}.") from None
-        yield Workspace(tables, factors, *maps.parts(leg.arguments))
+        yield Workspace(tables, step_tables, Factors(of_steps, factors), moving, others)
 
 
 def blocks_of(recording: Recording, leg: Leg, size: int, backward: bool = False) -> Iterator[Block]:

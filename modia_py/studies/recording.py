@@ -30,7 +30,7 @@ from ..start.problem import StartPoint
 from .linear_maps import NoDerivative
 from .step_store import StepRows, StepStore
 
-DIFFERENTIATED = ("bdf",)
+DIFFERENTIATED = ("bdf", "radau")
 """Methods whose steps are."""
 PART_FOR_STEPS = 0.4
 """Of the memory that is allowed: points of steps. The rest is for what is computed from them."""
@@ -57,6 +57,8 @@ class Leg:
     """What the leg begins with, if it is an event,"""
     stretch: Stretch | None
     """or a stop."""
+    stages: int
+    """How many rows in the store a step has."""
     rows: np.ndarray
     """Of the wanted times, those within the leg,"""
     step: np.ndarray
@@ -67,16 +69,20 @@ class Leg:
         return len(self.t)
 
     def points(self, steps: slice) -> tuple[np.ndarray, np.ndarray]:
-        """x and xdot at the ends of some steps."""
+        """x and xdot at the points of some steps: at the ends, or with an axis of stages at all of them."""
         assert self.store is not None
-        return self.store.take(self.inside[steps])
+        if self.stages == 1:
+            return self.store.take(self.inside[steps])
+        first, end, _ = steps.indices(self.count)
+        x, xdot = self.store.take(self.inside[self.stages * first : self.stages * end])
+        return x.reshape(end - first, self.stages, -1), xdot.reshape(end - first, self.stages, -1)
 
     def fastest(self) -> np.ndarray:
         """The largest xdot, element by element."""
         found = np.maximum(np.abs(self.start.xdot), np.abs(self.end.xdot))
         for first in range(0, self.count, AT_ONCE):
             _, xdot = self.points(slice(first, first + AT_ONCE))
-            found = np.maximum(found, np.abs(xdot).max(axis=0))
+            found = np.maximum(found, np.abs(xdot).reshape(-1, len(found)).max(axis=0))
         return found
 
 
@@ -221,7 +227,7 @@ def _still(arguments: Arguments, t: float, times: np.ndarray) -> Leg:
     rows, at = np.arange(len(times)), Point(t, nothing, nothing)
     none = np.zeros(0)
     steps = np.full(len(rows), -1)
-    return Leg(at, at, none, made, none, None, arguments, None, None, rows, steps)
+    return Leg(at, at, none, made, none, None, arguments, None, None, 1, rows, steps)
 
 
 def _legs(
@@ -230,6 +236,7 @@ def _legs(
     (span,) = run.spans
     assert run.steps is not None
     _, order = run.steps
+    nodes = np.asarray(run.nodes)
     events = {event.row: event for event in run.events}
     if not all(event.has_rows for event in run.events):
         raise NoDerivative(
@@ -264,22 +271,42 @@ def _legs(
         if program.events is not None:
             own = program.with_discretes(own, span.discretes[first])
             own = with_rows_of_mode(program, float(start.t), start.x, start.xdot, own)
+        ends_of_steps = _ends(inside, nodes, span.t, float(start.t))
+        t = span.t[ends_of_steps]
+        of_steps = _made(np.append(start.t, t), order[ends_of_steps], least)
+        if len(nodes) > 1:
+            of_steps = of_steps._replace(order=np.full(len(t), len(nodes)))
         legs.append(
             Leg(
                 start,
                 point(last),
-                span.t[inside],
-                _made(np.append(start.t, span.t[inside]), order[inside], least),
+                t,
+                of_steps,
                 inside,
                 store,
                 own,
                 events.get(first),
                 stops.get(first),
+                len(nodes),
                 np.zeros(0, int),
                 np.zeros(0, int),
             )
         )
     return _with_rows(legs, times)
+
+
+def _ends(inside: np.ndarray, nodes: np.ndarray, t: np.ndarray, start: float) -> np.ndarray:
+    """Of rows within a leg those at ends of steps, each behind the rows at the other nodes of its step."""
+    count = len(nodes)
+    ends = inside[count - 1 :: count]
+    if count == 1 or not len(inside):
+        return ends
+    begun = np.append(start, t[ends])[: len(ends), None]
+    expected = (begun + nodes * (t[ends, None] - begun)).ravel()
+    same = len(inside) == len(expected) and np.allclose(t[inside], expected, rtol=1e-12, atol=0.0)
+    if not same:
+        raise NoDerivative(f"The stages of the steps from time {start:.9g} on were not all recorded.")
+    return ends
 
 
 def _made(t: np.ndarray, order: np.ndarray, least: int) -> Made:

@@ -20,11 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..program.program import Program
+from ..simulation.run import METHODS
 from ..solvers.compile_options import fast_jit
 from ..solvers.loop.compiled import compile_problem
+from ..solvers.method.formula import RADAU
 from ..solvers.sensitivity.blocks import Place, make_sweeps
 from ..solvers.sensitivity.lifted import Jets
 from ..solvers.sensitivity.moves import first_table
+from ..solvers.sensitivity.stages import StageMaps
+from ..solvers.sensitivity.steps import MultistepMaps
 from .event_derivative import EventDerivative
 from .jumps import Jumps
 from .leg_blocks import Block, blocks_of, filled, row_of, workspace_of
@@ -72,7 +76,7 @@ class Trace:
 class RunDerivatives:
     """Derivatives of the runs of one program, for some outputs. Nothing is compiled for other values."""
 
-    def __init__(self, sim: Any, recording: Recording, wanted: Wanted, linear_solver: str):
+    def __init__(self, sim: Any, recording: Recording, wanted: Wanted, linear_solver: str, method: str):
         self.sim = sim
         self.program: Program = sim.translation.program_without_native_code(recording.signals)
         program = self.program
@@ -86,8 +90,11 @@ class RunDerivatives:
         self.width = wanted.width
         values, is_consistent = wanted.values(sim, program)
         self.maps = LinearMaps(program, self.compiled, example, values)
+        self.steps: MultistepMaps | StageMaps = MultistepMaps()
+        if METHODS[method] == RADAU.name:
+            self.steps = StageMaps(program.problem, self.compiled.pattern, linear_solver)
         self.sweeps = make_sweeps(
-            self.compiled.method, self.maps.leaves, values, is_consistent,
+            self.compiled.method, self.steps, self.maps.leaves, values, is_consistent,
             lambda function: fast_jit(function, program.problem.size),
         )  # fmt: skip
         self.start = StartChain(sim, program, self.maps)
@@ -148,7 +155,13 @@ class RunDerivatives:
         """An estimate of the error that the steps make in the tangent of the output in one direction, as a
         part of its largest value, for the worst output. Steps are chosen for the run, and may be too long
         for that."""
-        tangents, errors = self.push(recording, tangent, judged=True)[0]
+        if isinstance(self.steps, MultistepMaps):
+            tangents, errors = self.push(recording, tangent, judged=True)[0]
+        else:  # beside steps of half the size, which stay
+            before = self.push(recording, tangent, at_events=False)[0][0]
+            recording.shorten(0.5 * recording.longest_step)
+            tangents = self.push(recording, tangent, at_events=False)[0][0]
+            errors = tangents - before
         largest, worst = (np.abs(part).max(axis=0) for part in (tangents, errors))
         matters = largest > NOTHING * largest.max(initial=0.0)
         return float(np.max(worst[matters] / largest[matters], initial=0.0))
@@ -175,7 +188,7 @@ class RunDerivatives:
         h = leg.made.h[0]
         table = jax.vmap(first_table, (None, 0, 0))(h, dx, dxdot)
         table2 = None if second is None else jax.vmap(first_table, (None, 0, 0))(h, *second[:2])
-        with workspace_of(self.compiled, self.maps, leg) as workspace:
+        with workspace_of(self.compiled, self.steps, self.maps, leg) as workspace:
             for block in blocks_of(recording, leg, self.sweeps.block):
                 variables, moves = (workspace.place(block), table, dp), None
                 if trace is not None and second is not None:
@@ -204,11 +217,12 @@ class RunDerivatives:
             if number:
                 (dx, dxdot, dp), _ = self._cross(recording, number, None, ((dx, dp), None))
             own = jax.tree.map(lambda part: part[0], (dx, dxdot, dp))
-            steps = [np.zeros((leg.count, len(own[0]))) for _ in range(2)]
+            shape = (len(own[0]),) if leg.stages == 1 else (leg.stages, len(own[0]))
+            steps = [np.zeros((leg.count, *shape)) for _ in range(2)]
             rows = [np.zeros((int((leg.step >= 0).sum()), len(own[0]))) for _ in range(2)]
             if leg.count:
                 table = first_table(leg.made.h[0], own[0], own[1])
-                with workspace_of(self.compiled, self.maps, leg) as workspace:
+                with workspace_of(self.compiled, self.steps, self.maps, leg) as workspace:
                     for block in blocks_of(recording, leg, self.sweeps.block):
                         variables = workspace.place(block), table, own[2]
                         (table, at_steps, at_rows), _ = self.sweeps.trace(block.known(workspace), variables)
@@ -282,7 +296,7 @@ class RunDerivatives:
 
         own = as_table(dx), dp
         other = None if second is None else (as_table(second[0]), second[1])
-        with workspace_of(self.compiled, self.maps, leg) as workspace:
+        with workspace_of(self.compiled, self.steps, self.maps, leg) as workspace:
             for block in blocks_of(recording, leg, size, backward=True):
                 table, dp = own
                 variables = workspace.place(block), table, rows_of(block, of_rows[0]), dp

@@ -22,10 +22,15 @@ class Enough(Exception):
 
 class StepRows:
     """Takes rows as `solvers.output_rows.OutputRows` does: of all of them the times, and sizes and orders
-    of steps; of the last ones, and of those in `chosen`, x and xdot."""
+    of steps; of the last ones, of all from `since` on, and of those in `chosen`, x and xdot."""
 
-    def __init__(self, budget: float, until: int | None = None, chosen: Sequence[int] | np.ndarray = ()):
-        self.budget, self.until = budget, until
+    at_nodes = True
+
+    def __init__(
+        self, budget: float, until: int | None = None, chosen: Sequence[int] | np.ndarray = (),
+        since: float = np.inf,
+    ):  # fmt: skip
+        self.budget, self.until, self.since = budget, until, since
         self.chosen = np.unique(np.asarray(chosen, int))
         self.at: dict[int, Arrays] = {}
         self.first = self.count = 0
@@ -43,6 +48,8 @@ class StepRows:
             self.at[int(row)] = np.array(x[row - self.count]), np.array(xdot[row - self.count])
         self.count += len(t)
         while self._bytes > self.budget and len(self._pieces) > 1:
+            if self.first + len(self._pieces[0][0]) > self.since:
+                break
             dropped, _ = self._pieces.popleft()
             self.first += len(dropped)
             self._bytes -= 2 * dropped.nbytes
@@ -104,7 +111,7 @@ class StepStore:
             if rows[0] >= self.rows.first:  # forward: as many as fit
                 held = max(self.rows.count - self.rows.first, 1)
                 last = max(last, min(int(rows[0]) + held, self.total))
-            self._run(StepRows(self.rows.budget, last))
+            self._run(StepRows(self.rows.budget, last, since=int(rows[0])))
         return self.rows.take(rows)
 
     def _run(self, rows: StepRows) -> None:

@@ -94,7 +94,7 @@ def _run(
     origin: Origin | None,
     times: jax.Array,
     attempts: jax.Array,
-    every_step: jax.Array,
+    per_step: jax.Array,
     hybrid: Hybrid | None = None,
 ) -> tuple[State, Buffer, Hybrid | None]:
     """A chunk from a state, or if a start is wanted, from there."""
@@ -102,7 +102,7 @@ def _run(
     if origin is not None:
         here = context if hybrid is None else hybrid.context(context)
         state = jax.lax.cond(origin.is_wanted, lambda: start(here, origin), lambda: state)
-    return run_chunk(context, state, times, attempts, every_step, attempts_by=attempts_by, hybrid=hybrid)
+    return run_chunk(context, state, times, attempts, per_step, attempts_by=attempts_by, hybrid=hybrid)
 
 
 def _event(

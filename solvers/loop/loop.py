@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..method.context import Context
 from ..method.controller import GROW_AT_MOST
@@ -31,22 +32,24 @@ def run_chunk(
     state: State,
     times: jax.Array,
     attempts: jax.Array,
-    every_step: jax.Array | bool = False,
+    per_step: jax.Array | int = 0,
     *,
     attempts_by: Any = pure,
     hybrid: Hybrid | None = None,
 ) -> tuple[State, Buffer, Hybrid | None]:
     """Go on from a state, for so many attempts at most, writing output for so many times at most.
 
-    With `every_step` the values of `times` do not matter, only how many there are. `attempts_by` is the
-    module that makes attempts: it has `prepare` and `attempt`.
+    Where so many rows `per_step` are wanted, one or one at each node, the values of `times` do not matter,
+    only how many there are. `attempts_by` is the module that makes attempts: it has `prepare` and
+    `attempt`.
     """
-    loop = attempts_by
-    limit, always = state.number("attempts") + attempts, jnp.asarray(every_step)
+    loop, nodes = attempts_by, np.asarray(context.formula.nodes)
+    limit, per_step = state.number("attempts") + attempts, jnp.asarray(per_step)
+    always = per_step > 0
     buffer = empty_buffer(times, context.problem.size)
     # Rows for which there was no room before: of the step that was made last, only the next one is known.
     last_step = jnp.stack([state.number("h") / GROW_AT_MOST, jnp.zeros(())])
-    state, buffer = write_output(state, buffer, always, jnp.zeros((), bool), last_step)
+    state, buffer = write_output(state, buffer, per_step, jnp.zeros((), bool), last_step, nodes)
     state, vectors = loop.prepare(_now(context, hybrid), state)
     Carry = tuple[State, Any, Buffer, Hybrid | None]
 
@@ -55,7 +58,7 @@ def run_chunk(
         running = state.number("status") == Status.RUNNING
         if hybrid is not None:
             running = (running | event_waits(state, hybrid)) & ~hybrid.log.full
-        return running & (state.number("attempts") < limit) & ~buffer.full
+        return running & (state.number("attempts") < limit) & buffer.has_room(jnp.maximum(per_step, 1))
 
     def meet(carry: Carry) -> Carry:
         state, _, buffer, hybrid = carry
@@ -77,7 +80,8 @@ def run_chunk(
             state = state._replace(xdot_before=old.xdot)
             state = watch(now.problem, now.p, before, sides, state, stretches)
         moved = state.number("reached") > old.number("reached")
-        state, buffer = write_output(state, buffer, always, moved, _made(old.numbers, state))
+        made = _made(old.numbers, state)
+        state, buffer = write_output(state, buffer, per_step, moved, made, nodes)
         return state, vectors, buffer, hybrid
 
     def body(carry: Carry) -> Carry:

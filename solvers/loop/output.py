@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..method.polynomial import interpolate
 from ..method.state import State
@@ -22,9 +23,9 @@ class Buffer(NamedTuple):
     size."""
     rows: jax.Array
 
-    @property
-    def full(self) -> jax.Array:
-        return self.rows >= self.times.shape[0]
+    def has_room(self, rows: Any) -> jax.Array:
+        """For so many more."""
+        return self.rows + rows <= self.times.shape[0]
 
 
 def empty_buffer(times: jax.Array, size: int) -> Buffer:
@@ -50,21 +51,28 @@ def _write(buffer: Buffer, t: jax.Array, x: jax.Array, xdot: jax.Array, step: ja
 
 
 def write_output(
-    state: State, buffer: Buffer, every_step: jax.Array, moved: jax.Array, step: jax.Array
+    state: State, buffer: Buffer, per_step: jax.Array, moved: jax.Array, step: jax.Array, nodes: np.ndarray
 ) -> tuple[State, Buffer]:
-    """All wanted times up to the one that is reached, as long as there is room; or with `every_step` the
-    one that is reached, if the state has moved, by a step of this size and order. The state is returned as
-    it was."""
+    """All wanted times up to the one that is reached, as long as there is room; or so many rows for each
+    step, if the state has moved, by a step of this size and order: at the last of its nodes, which are
+    parts of it, up to the time that is reached. The state is returned as it was."""
     capacity = buffer.times.shape[0]
-    end = jnp.where(every_step, jnp.minimum(buffer.rows + moved, capacity), capacity)
+    at_steps = per_step > 0
+    end = jnp.where(at_steps, jnp.minimum(buffer.rows + per_step * moved, capacity), capacity)
+    reached = state.number("reached")
+    begun = state.number("t") - state.number("last_step")
 
     def wanted(carry: tuple[jax.Array, Buffer]) -> jax.Array:
         _, buffer = carry
-        return (buffer.rows < end) & (every_step | (buffer.times[buffer.rows] <= state.number("reached")))
+        return (buffer.rows < end) & (at_steps | (buffer.times[buffer.rows] <= reached))
 
     def write(carry: tuple[jax.Array, Buffer]) -> tuple[jax.Array, Buffer]:
         table, buffer = carry
-        t = jnp.where(every_step, state.number("reached"), buffer.times[buffer.rows])
+        at_step = reached
+        if len(nodes) > 1:
+            part = jnp.asarray(nodes)[len(nodes) - jnp.maximum(end - buffer.rows, 1)]
+            at_step = jnp.where(part < 1.0, begun + part * (reached - begun), reached)
+        t = jnp.where(at_steps, at_step, buffer.times[buffer.rows])
         buffer = _write(buffer, t, *evaluate(state._replace(table=table), t), step)
         return jax.lax.optimization_barrier(table), buffer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class Formula:
     orders: str
     """In words."""
     max_order: int = MAX_ORDER
+    nodes: tuple[float, ...] = (1.0,)
+    """The parts of a step at which the equations hold."""
 
     def describe(self, max_order: int) -> str:
         """In words, with orders up to this one."""
@@ -45,12 +48,13 @@ def _multistep(name: str, kappa: np.ndarray) -> Formula:
 
 NDF = _multistep("ndf", KAPPA_NDF)
 BDF = _multistep("bdf", KAPPA_BDF)
+RADAU_NODES = ((4 - sqrt(6)) / 10, (4 + sqrt(6)) / 10, 1.0)
 NOTHING = (0.0,) * (MAX_ORDER + 1)
 # What is estimated is the error of a formula of order three, larger than that of the result: nothing is to
 # be stricter besides.
 RADAU = Formula(
     "radau", NOTHING, NOTHING, strictness=1.0, strictness_exponent=0.0, first_step_exponent=0.25,
-    orders="IIA of order 5",
+    orders="IIA of order 5", nodes=RADAU_NODES,
 )  # fmt: skip
 FORMULAS = {"ndf": NDF, "bdf": BDF}
 """Those in backward differences."""

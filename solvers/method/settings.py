@@ -76,10 +76,19 @@ def make_settings(
     tolerances = np.asarray(atol) / strictness
     return Settings(
         limits=np.array([numbers[name] for name in LIMITS], float),
-        atol=np.where(problem.flags("integrals"), np.inf, tolerances),
+        atol=np.where(problem.flags("integrals"), _of_integrals(problem, tolerances), tolerances),
         tightness=np.where(algebraic, 1.0 / strictness, 1.0),
         slope_atol=np.broadcast_to(np.asarray(atol, float), problem.size)[problem.slope_places],
     )
+
+
+def _of_integrals(problem: Problem, tolerances: np.ndarray) -> Any:
+    """Their error is not tested, but where events are watched that may depend on what they are integrals
+    of."""
+    if problem.events is None:
+        return np.inf
+    slopes = np.ones(problem.size, bool) if problem.events.slopes is None else problem.events.slopes
+    return np.where(slopes & ~problem.flags("multipliers"), tolerances, np.inf)
 
 
 def smallest_rate(size: int) -> float:

@@ -18,11 +18,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..method.coefficients import DIFFERENCES, SIGNED_BINOMIALS
+from ..method.formula import RADAU_NODES
 
 ORDER = 5
 DEGREE = 3
 """Of the polynomial within a step, in the table of differences that the output is interpolated by."""
-NODES = np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0])
+NODES = np.array(RADAU_NODES)
 
 _POWERS = np.arange(3)
 _INTEGRALS = NODES[:, None] ** (_POWERS + 1) / (_POWERS + 1)

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..matrix.jacobian import C_ZERO
+from ..method.coefficients import ADVANCE
 from ..method.context import Method
 from .leaves import Leaves
 from .lifted import Lifted
@@ -29,11 +29,10 @@ from .moves import (
     Made,
     Point,
     Values,
-    step_constant,
     tangent_of_row,
-    tangent_of_step,
     tangent_of_values,
 )
+from .steps import Factors, StepMaps
 
 BLOCK_BYTES = 8e6
 MOST_STEPS, FEWEST_STEPS = 256, 8
@@ -63,8 +62,10 @@ class Constants(NamedTuple):
     others: Any
     steps: Steps
     rows: Rows
-    factors: Any
-    """Of any matrix: linear solvers may use their pivots, and their memory."""
+    step_tables: Any
+    """Of a linear solver that only steps have."""
+    factors: Factors
+    """Of any matrices: linear solvers may use their pivots, and their memory."""
 
 
 class Place(NamedTuple):
@@ -72,7 +73,7 @@ class Place(NamedTuple):
 
     moving: Any
     steps: tuple[Any, Any]
-    """x and xdot where steps end,"""
+    """x and xdot at the points of steps,"""
     rows: tuple[Any, Any]
     """and at the rows."""
 
@@ -94,10 +95,15 @@ def block_size(size: int) -> int:
 
 
 def make_sweeps(
-    method: Method, leaves: Leaves, values: Values, is_consistent: bool, jit: Callable[..., Any]
+    method: Method,
+    maps: StepMaps,
+    leaves: Leaves,
+    values: Values,
+    is_consistent: bool,
+    jit: Callable[..., Any],
 ) -> Sweeps:
-    """Compile for a problem, for parameters that come apart like these, and for what is wanted of each row
-    (`values`); rows are on the constraints if `is_consistent`."""
+    """Compile for a problem and steps of one kind, for parameters that come apart like these, and for what
+    is wanted of each row (`values`); rows are on the constraints if `is_consistent`."""
 
     def equations(known: Constants, place: Place) -> Equations:
         own = Leaves(place.moving, known.others, leaves.is_moving, leaves.tree)
@@ -106,8 +112,9 @@ def make_sweeps(
     def step_map(known: Constants, place: Place, k: Any, old: Any) -> tuple[Any, Callable[..., Any]]:
         eq = equations(known, place)
         at, made = Point(known.steps.t[k], *_row(place.steps, k)), _row(known.steps.made, k)
-        factors = eq.factors(at, step_constant(eq, made), old)
-        return factors, lambda *each: tangent_of_step(eq, factors, at, made, *each)
+        tables = known.step_tables
+        factors = maps.factors_of_step(eq, tables, at, made, old)
+        return factors, lambda table, dp: maps.tangent(eq, tables, factors, at, made, table, dp)
 
     def row_map(
         known: Constants, place: Place, j: Any, old: Any
@@ -115,10 +122,10 @@ def make_sweeps(
         eq = equations(known, place)
         at, k = Point(known.rows.t[j], *_row(place.rows, j)), known.rows.step[j]
         end, made = known.steps.t[k], _row(known.steps.made, k)
-        factors = eq.factors(at, jnp.asarray(C_ZERO), old) if is_consistent else old
+        factors = maps.factors_of_row(eq, at, old) if is_consistent else old
 
         def point(table: Any, dp: Any) -> Any:
-            return tangent_of_row(eq, factors, at, end, made, is_consistent, table, dp)
+            return tangent_of_row(eq, factors.of_rows, at, end, made, is_consistent, table, dp)
 
         def wanted(table: Any, dp: Any) -> Any:
             dx, dxdot = point(table, dp)
@@ -171,14 +178,16 @@ def make_sweeps(
         return ahead(known, place, table, dp, of_row, see_step, ())[:2]
 
     def judge(known: Constants, place: Place, table: Any, dp: Any) -> tuple[Any, Any]:
-        """For a tangent, and for the error that its steps have made so far: a pair in front."""
+        """For a tangent, and for the error that its steps have made so far: a pair in front. Steps of a
+        multistep method: their errors are proportional to their corrections, which are differences."""
         constants = jnp.asarray(method.formula.error_constants)
         (first, second) = (jax.tree.map(lambda part, k=k: part[k], dp) for k in (0, 1))
 
         def see_step(push: Any, k: Any, table: Any, seen: Any) -> Any:
-            own, _, d = push(table[0], first)
-            error, _, _ = push(table[1], second, constants[known.steps.made.order[k]] * d)
-            return jnp.stack([own, error]), seen
+            order = known.steps.made.order[k]
+            own, error = push(table[0], first)[0], push(table[1], second)[0]
+            made = constants[order] * own[order + 1]
+            return jnp.stack([own, error + jnp.asarray(ADVANCE)[order][:, -1:] * made]), seen
 
         def of_row(point: Any, wanted: Any, table: Any) -> Any:
             return jax.vmap(wanted)(table, dp)
@@ -189,14 +198,14 @@ def make_sweeps(
         """The same for one direction: tangents of the table, of x and xdot at steps, and at rows."""
 
         def see_step(push: Any, k: Any, table: Any, seen: Any) -> Any:
-            table, xdot, _ = push(table, dp)
-            return table, (seen[0].at[k].set(table[0]), seen[1].at[k].set(xdot))
+            table, points = push(table, dp)
+            return table, tuple(own.at[k].set(new) for own, new in zip(seen, points, strict=True))
 
         def of_row(point: Any, wanted: Any, table: Any) -> Any:
             return point(table, dp)
 
-        nothing = jnp.zeros((len(known.steps.t), table.shape[1]))
-        table, rows, steps = ahead(known, place, table, dp, of_row, see_step, (nothing, nothing))
+        nothing = tuple(jnp.zeros_like(part) for part in place.steps)
+        table, rows, steps = ahead(known, place, table, dp, of_row, see_step, nothing)
         return table, steps, rows
 
     def backward(
@@ -234,12 +243,9 @@ def make_sweeps(
         return table, gradient
 
     return Sweeps(
-        Lifted(forward, jit),
-        Lifted(judge, jit),
-        Lifted(trace, jit),
-        Lifted(backward, jit),
-        block_size(method.problem.size),
-    )
+        Lifted(forward, jit), Lifted(judge, jit), Lifted(trace, jit), Lifted(backward, jit),
+        block_size(maps.stages * method.problem.size),
+    )  # fmt: skip
 
 
 def _row(rows: Any, k: Any) -> Any:

@@ -88,10 +88,10 @@ class Equations(NamedTuple):
 
 
 def tangent_of_step(
-    eq: Equations, factors: Any, at: Point, made: Made, table: Any, dp: Any, more: Any = 0.0
-) -> tuple[Any, Any, Any]:
-    """The tangent of the table after a step, from that before it at the distance of the step before; those
-    of xdot where it ends, and of the correction, to which x is moved by something `more`."""
+    eq: Equations, factors: Any, at: Point, made: Made, table: Any, dp: Any
+) -> tuple[Any, Any]:
+    """The tangent of the table after a step, from that before it at the distance of the step before; and
+    that of xdot where it ends."""
     c = step_constant(eq, made)
     # Most steps are as long as the one before. Passing over the whole table is what a step costs.
     table = jax.lax.cond(
@@ -110,7 +110,7 @@ def tangent_of_step(
     _, right = jax.jvp(scaled, (x, xdot, eq.leaves.moving), (predicted.x, predicted.xdot, dp))
     d = -eq.solve(factors, at, c, right)
     advance = jnp.asarray(ADVANCE)[made.order]
-    return advance[:, :-1] @ table + advance[:, -1:] * (d + more), predicted.xdot + d / c, d
+    return advance[:, :-1] @ table + advance[:, -1:] * d, predicted.xdot + d / c
 
 
 def step_constant(eq: Equations, made: Made) -> Any:
