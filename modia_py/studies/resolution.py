@@ -21,7 +21,10 @@ ALLOWED, LEAST = 1000.0, 1e-5
 """Error of tangents in units of rtol; and the least that is asked for, as a part of the largest value."""
 SHORTER, SHORTEST = 0.6, 0.1
 """A shortening is between these."""
-MOST_TRIES, MOST_STEPS = 12, 50_000
+MOST_STEPS, MOST_WORK, MORE = 20_000, 2e7, 4
+"""So many steps are made for derivatives, so many times unknowns, or so many times those of the run."""
+USELESS, BETTER = 2, 0.9
+"""So often steps are made shorter without an effect: an error that is less by this factor."""
 ALIKE = 0.7
 """A run with so many steps as one that was looked at, and not longer ones by more than this, is like it."""
 UNSEEN = 20
@@ -67,16 +70,7 @@ class Resolution:
             if before.covers(run):
                 before.uses += 1
                 return
-        found = error()
-        for _ in range(MOST_TRIES):
-            if found <= self.allowed:
-                break
-            longest = run.longest_step
-            limit = longest * float(np.clip(np.sqrt(self.allowed / found), SHORTEST, SHORTER))
-            if not longest > 0 or float(np.ptp(run.output.t)) + longest > MOST_STEPS * limit:
-                break
-            run.shorten(limit)
-            found = error()
+        found = self._shortened(run, error)
         self.seen[names] = Seen(run.longest_step, run.steps, run.longest)
         if not found <= self.allowed:
             warnings.warn(
@@ -85,3 +79,17 @@ class Resolution:
                 ModelWarning,
                 stacklevel=2,
             )
+
+    def _shortened(self, run: Recording, error: Callable[[], float]) -> float:
+        """The error that is left."""
+        found, useless = error(), 0
+        most = max(MORE * run.steps, min(MOST_STEPS, MOST_WORK / max(1, run.output.x.shape[-1])))
+        length = float(run.legs[-1].end.t - run.legs[0].start.t)
+        while not found <= self.allowed and useless < USELESS:
+            limit = run.longest_step * float(np.clip(np.sqrt(self.allowed / found), SHORTEST, SHORTER))
+            if not limit > 0 or length > most * limit:
+                break
+            run.shorten(limit)
+            before, found = found, error()
+            useless += not found < BETTER * before
+        return found
