@@ -111,6 +111,8 @@ def test_heat_rod_by_its_parameters():
 @pytest.mark.slow
 def test_transistor_amplifier():
     theta = {"r0.R": 1000.0, "supply.V": 6.0, "emitter1.C": 2e-6}
+    # Differences by what has little effect have to be large, or rounding of the run is seen.
+    parts = {"r0.R": 0.1, "supply.V": 1e-4, "emitter1.C": 1e-2}
     outputs, options = ["t2.c.v", "t1.e.v"], {"params": list(theta), "atol": 1e-11}
     f = translate(Amplifier()).function(outputs, [0.002, 0.011], rtol=1e-10, **options)
     backward, forward = jax.jacrev(f)(theta), jax.jacfwd(f)(theta)
@@ -118,7 +120,7 @@ def test_transistor_amplifier():
         for name, value in theta.items():
             found = np.asarray(backward[output][name])
             assert_allclose(found, forward[output][name], rtol=1e-8)
-            expected = differences(f, theta, output, name, 1e-4 * min(1.0, value))
+            expected = differences(f, theta, output, name, parts[name] * min(1.0, value))
             assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 

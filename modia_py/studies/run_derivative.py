@@ -40,8 +40,8 @@ from .wanted import Wanted
 
 Pair = tuple[Any, Any]
 """A quantity and its tangent, or None."""
-NOTHING = 1e-12
-"""A tangent of an output, compared with that of others, which is taken for rounding."""
+NOTHING = 1e-6
+"""Tangents of outputs that are smaller than those of others by this need not be accurate by themselves."""
 AT_EVENT = 1e-10
 """Relative difference of times below which an output is at an event."""
 
@@ -163,8 +163,9 @@ class RunDerivatives:
             tangents = self.push(recording, tangent, at_events=False)[0][0]
             errors = tangents - before
         largest, worst = (np.abs(part).max(axis=0) for part in (tangents, errors))
-        matters = largest > NOTHING * largest.max(initial=0.0)
-        return float(np.max(worst[matters] / largest[matters], initial=0.0))
+        if not np.any(largest > 0):
+            return float(worst.max(initial=0.0))
+        return float(np.max(worst / (largest + NOTHING * largest.max())))
 
     def _push_leg(
         self, recording: Recording, leg: Leg, trace: LegTrace | None, pair: Pair, found: list[np.ndarray],
