@@ -162,7 +162,7 @@ def blt(
         matched = np.append(matched, np.zeros(inside.sum(), bool))
     needs = np.concatenate([row, count + column[matched]])
     needed = np.concatenate([count + column, row[matched]])
-    label = _components_in_order(needs, needed, count + structure.variable_count)
+    label = components_in_order(needs, needed, count + structure.variable_count)
     equation_label = label[equations]
     order = np.argsort(equation_label, kind="stable")
     labels, equation_start = np.unique(equation_label[order], return_index=True)
@@ -179,8 +179,28 @@ def blt(
     )
 
 
-def _components_in_order(tail: Integers, head: Integers, count: int) -> Integers:
-    """Labels of the strong components; what is needed has a smaller label than what needs it."""
+def components_in_order(tail: Integers, head: Integers, count: int) -> Integers:
+    """Label the strong components of a graph in order.
+
+    Parameters
+    ----------
+    tail, head : array of int
+        For each arrow the node that needs another, and the one that is needed.
+    count : int
+        The number of nodes.
+
+    Returns
+    -------
+    array of int
+        A label for each node; what is needed has a smaller one than what needs it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modia_py.arrays.blt import components_in_order
+    >>> components_in_order(np.array([0, 1, 1]), np.array([1, 0, 2]), 3).tolist()
+    [1, 1, 0]
+    """
     graph = csr_matrix((np.ones(len(tail), np.int8), (tail, head)), (count, count))
     label = connected_components(graph, directed=True, connection="strong")[1].astype(np.int64)
     # A depth-first search finishes components in topological order, and scipy numbers them as they are

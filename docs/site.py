@@ -18,7 +18,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 BUILD = DOCS.parent / ".build" / "docs"
-EXPLANATION = ("structure", "tearing", "solvers", "trust")
+EXPLANATION = ("structure", "tearing", "inline", "solvers", "trust")
 FIRST_GUIDES = (
     "language",
     "components",

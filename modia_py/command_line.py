@@ -23,6 +23,7 @@ from .new_model import DEFAULT_FILE, write_new_model
 from .optional_packages import require
 from .results.result import Result
 from .results.text import value_text
+from .simulation.request import times_between
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 ROWS_SHOWN = 11
@@ -139,6 +140,8 @@ def _simulate(options: argparse.Namespace) -> int:
     try:
         sim = translate(model)
         asked.check(sim, options.start, options.stop)
+        if options.times is not None:
+            _check_times(times, options)
         result = sim.simulate(
             options.stop,
             start_time=options.start,
@@ -160,6 +163,13 @@ def _simulate(options: argparse.Namespace) -> int:
         return code
     _hand_over(result, asked.shown, options)
     return code if code or result.success else FAILED
+
+
+def _check_times(times: Any, options: argparse.Namespace) -> None:
+    try:
+        times_between(times, options.start, options.stop)
+    except ModiaError as error:
+        raise UsageError(f"--times {options.times}: {error}") from None
 
 
 def _hand_over(result: Result, names: list[str], options: argparse.Namespace) -> None:

@@ -184,8 +184,10 @@ def _refusing(typed: Typed, act: Any) -> None:
         with written_at(typed.words):
             act()
     except ModiaError as error:
-        # The place is named at the beginning already.
-        raise UsageError(f"{typed.words}: {str(error).replace(f' ({typed.words})', '')}") from None
+        # The place is named at the beginning already, and a start value has its own option here.
+        text = str(error).replace(f" ({typed.words})", "")
+        text = text.replace(f"init={{'{typed.name}': ...}}", f"--init {typed.name}=...")
+        raise UsageError(f"{typed.words}: {text}") from None
 
 
 def values_of(typed: Iterable[Typed]) -> dict[str, Any]:

@@ -326,14 +326,20 @@ class Integration(EventsOutsideTheLoop):
             xdot_last=self.xdot_last,
             statistics=work,
             linear_solver=str(self.compiled.chosen),
-            method=self.compiled.method.formula.describe(self.arguments.max_order),
+            method=self._method(),
             crossings=tuple(self.crossings),
             events=() if self.hybrid is None else self.hybrid.history.records,
             p_last=self.p,
             restarts=tuple(self.restarts),
             refused=bool(self.refusal),
             loop=self.compiled.loop,
+            not_inlined=self.compiled.not_inlined,
         )
+
+    def _method(self) -> str:
+        method, order = self.compiled.method, self.arguments.max_order
+        formula = method.formula.describe(order)
+        return formula if method.inlined is None else f"{formula}, {method.inlined}"
 
     def _statistics(self) -> Statistics:
         """What was counted: by the loop under the names of `Statistics`, and here."""

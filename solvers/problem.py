@@ -27,6 +27,7 @@ import jax
 import numpy as np
 
 from .event_contract import Events
+from .inlined_contract import Inlined
 
 Residual = Callable[[Any, Any, Any, Any], Any]
 """residual(t, x, xdot, p) -> array of as many rows as x has elements."""
@@ -112,6 +113,9 @@ class Problem:
     planned : Planned, optional
         The residual as data for native code, which then makes whole steps of small problems; None: the
         residual is evaluated by XLA.
+    inlined : callable, optional
+        inlined() -> the equations of a step sorted into stages (`inlined_contract.Inlined`), or a text that
+        says why they are not; None: nobody sorts them.
     cache : ProblemCache
         What was made ready for this problem; not to be given.
 
@@ -140,6 +144,7 @@ class Problem:
     one_by_one: bool = False
     events: Events | None = None
     planned: Planned | None = field(default=None, repr=False)
+    inlined: Callable[[], Inlined | str] | None = field(default=None, repr=False)
     cache: ProblemCache = field(default_factory=ProblemCache, repr=False)
 
     def __post_init__(self) -> None:

@@ -28,6 +28,8 @@ class Statistics:
         Steps of each order, from 0.
     limited_by_rounding : int
         Steps in which rounding of the equations was larger than the tolerance of the result.
+    corrected_whole : int
+        Attempts of inline integration that were left to Newton's method for all unknowns.
     chunks : int
         Calls of the compiled loop.
     pivots_renewed : int
@@ -47,6 +49,7 @@ class Statistics:
     solves: int = 0
     order_histogram: tuple[int, ...] = ()
     limited_by_rounding: int = 0
+    corrected_whole: int = 0
     chunks: int = 0
     pivots_renewed: int = 0
     seconds: float = 0.0
@@ -158,6 +161,8 @@ class Solution:
         Which loop has run: native, or in JAX, and why.
     method : str
         Which formulas have run, and up to which order.
+    not_inlined : str
+        Why the corrector did not go by stages, if it was asked to; else empty.
     """
 
     t: np.ndarray
@@ -179,6 +184,7 @@ class Solution:
     refused: bool = False
     loop: str = ""
     method: str = ""
+    not_inlined: str = ""
 
     @property
     def success(self) -> bool:

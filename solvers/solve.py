@@ -39,6 +39,7 @@ def solve(
     formula: str = "ndf",
     linear_solver: str = "auto",
     loop: str = "auto",
+    corrector: str = "whole",
     progress: bool | float = False,
     on_chunk: OnChunk | None = None,
     on_crossing: OnCrossing | None = None,
@@ -83,6 +84,9 @@ def solve(
     loop : {"auto", "native", "jax"}
         What makes the steps: native code between the equations, on a CPU, or JAX alone. "auto" takes
         native code where it is there; `Solution.loop` says what has run.
+    corrector : {"whole", "stages"}
+        How the equations of a step are solved: by Newton's method for all unknowns, or by the stages of
+        `problem.inlined`, where it has any; `Solution.not_inlined` says why not.
     progress : bool or float
         True: a bar at once; a number: after so many seconds.
     on_chunk : callable, optional
@@ -128,7 +132,7 @@ def solve(
     if formula == RADAU.name and max_order != RADAU.max_order:
         raise ValueError(f"max_order = {max_order}: formula 'radau' always has order {RADAU.max_order}.")
     with Interrupts() as interrupts:
-        compiled = _compile(problem, arguments, linear_solver, formula, loop)
+        compiled = _compile(problem, arguments, linear_solver, formula, loop, corrector)
         with compiled.workspaces.one() as workspace:
             run = Integration(compiled, workspace, arguments, progress, on_chunk, interrupts, rows)
             try:
@@ -140,13 +144,13 @@ def solve(
 
 
 def _compile(
-    problem: Problem, arguments: RunArguments, linear_solver: str, formula: str, loop: str
+    problem: Problem, arguments: RunArguments, linear_solver: str, formula: str, loop: str, corrector: str
 ) -> CompiledProblem:
     def example() -> tuple[Any, Any, Any, Any]:
         slope = np.zeros(problem.size) if arguments.xdot0 is None else arguments.xdot0
         return arguments.t0, arguments.x0, slope, 1e-3 * (arguments.t1 - arguments.t0)
 
-    return compile_problem(problem, arguments.p, linear_solver, formula, loop, example)
+    return compile_problem(problem, arguments.p, linear_solver, formula, loop, example, corrector)
 
 
 def _from_stop_to_stop(run: Integration, stops: Sequence[Stop], on_crossing: OnCrossing | None) -> Status:

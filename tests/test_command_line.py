@@ -289,6 +289,12 @@ def plant(folder):
         (("--input", "u"), "--input u: write NAME=TABLE.csv, NAME=TABLE.csv,previous or NAME=NUMBER."),
         ((*BOTH, "--times", "1:2"), "--times 1:2: write times, 0,0.5,2, or FIRST:LAST:STEP, 0:10:0.1."),
         ((*BOTH, "--times", "1:0:1"), "--times 1:0:1: write times"),
+        ((*BOTH, "--times", "0:3:1"), "--times 0:3:1: times go from 0 to 3, the simulation from 0 to 2."),
+        (
+            (*BOTH, "-p", "x=1"),
+            "-p x=1: 'x' is a variable of Plant, not a parameter: its start is given as ",
+        ),
+        ((*BOTH, "-p", "x=1"), "its start is given as --init x=..."),
     ],
 )
 def test_wrong_names_are_refused_before_the_run_with_what_was_typed(

@@ -145,3 +145,15 @@ class Given(Model):
 )
 def test_equations_for_what_is_no_unknown(which, said):
     assert said in message(Given(which))
+
+
+class Column(Model):
+    x = Var((3, 1), init=1.0)
+    y = Var(3)
+
+    def equations(self):
+        return [der(self.x) == -self.x, self.y == self.x]
+
+
+def test_sides_that_broadcast_to_more_than_was_meant():
+    assert "have the shapes (3,) and (3, 1), which broadcast to (3, 3): more equations" in message(Column())

@@ -25,6 +25,7 @@ from modia_py import (
     translate,
 )
 from modia_py.models.electrical import (
+    Capacitor,
     ConstantCurrent,
     ConstantVoltage,
     Ground,
@@ -109,6 +110,9 @@ def lost(tank):
         (lambda m: [m.r], "is the component r: components are declared, equations are listed here."),
         (lambda m: ["h == 1"], "is 'h == 1', neither an equation"),
         (lambda m: [np.ones(2) == np.ones(2)], "is an array of [True, True], not an equation"),
+        (lambda m: [connect(m.h, m.level)], "joined by an equation: self.h == self.level."),
+        (lambda m: [connect(m.r[0].p.v, m.r[1].p.v)], "Connect the connector it belongs to."),
+        (lambda m: [m.h == delay(m.h, 1)], "`delay` is not defined."),
         (lambda m: [connect(Pin, Pin)], "such as self.a.p, not the class Pin."),
         (lambda m: [connect(m.r[0].p, [m.r[1].p])], "The members of a list: connect(a, *others)."),
         (lambda m: [connect(m.cls.p, m.r[0].p)], "Is a class named without ()?"),
@@ -343,3 +347,94 @@ def test_results_are_asked_by_name(ramp):
     assert not hasattr(result, "nothing")
     assert "there is no folder" in message(lambda: result.save("no/such/folder/a.nc"))
     assert "translated already: Ramp; call its own simulate" in message(lambda: simulate(ramp, 0.3))
+
+
+class Window(Model):
+    """A choice by the value of a variable, with events or without."""
+
+    tau = Var(init=1.0)
+    y = Var(init=0.0)
+
+    def __init__(self, choose):
+        super().__init__()
+        self.choose = choose
+
+    def equations(self):
+        inside = (self.tau > 0.3) & (self.tau < 0.300001)
+        return [der(self.tau) == -1.0, der(self.y) == self.choose(inside, 1e6, 0.0)]
+
+
+def test_a_choice_without_an_event_is_noted():
+    notes = simulate(Window(np.where), 1.0).notes
+    assert (
+        "np.where makes no event: `where((tau > 0.3) & (tau < 0.300001), 1000000, 0)` in `der(y) =="
+        in notes[0]
+    )
+    result = simulate(Window(modia_py.where), 1.0)
+    assert result.notes == ()
+    assert result.final("y") == pytest.approx(1.0, rel=1e-4)
+
+
+def test_a_parameter_of_others():
+    def declared():
+        class Wrong(Model):
+            R, C = modia_py.Par(2.0), modia_py.Par(3.0)
+            tau = modia_py.Par(R * C)
+
+    assert "What depends on others is made in `__init__`: self.tau = Par(self.R * self.C)" in message(
+        declared
+    )
+
+    class Right(Model):
+        R, C = modia_py.Par(2.0), modia_py.Par(3.0)
+        x = Var(init=1.0)
+
+        def __init__(self, **changes):
+            super().__init__(**changes)
+            self.tau = modia_py.Par(self.R * self.C)
+
+        def equations(self):
+            return [self.tau * der(self.x) == -self.x]
+
+    result = simulate(Right(), 6.0, params={"R": 4.0}, times=2)
+    assert result.final("x") == pytest.approx(np.exp(-0.5), rel=1e-5)
+
+
+class Charge(Model):
+    v = ConstantVoltage(V=5.0)
+    r = Resistor(R=0.0)
+    c = Capacitor(C=1e-3, u=0.0)
+    g = Ground()
+
+    def equations(self):
+        return [
+            connect(self.v.p, self.r.p),
+            connect(self.r.n, self.c.p),
+            connect(self.g.p, self.v.n, self.c.n),
+        ]
+
+
+def test_a_parameter_that_is_zero_explains_a_contradiction():
+    text = message(lambda: simulate(Charge(), 1.0), SimulationError)
+    assert "This `init` value cannot hold at the start:\n    c.u = 0\n" in text
+    assert "In these equations r.R is zero.\nThe nearest that agree: c.u = 5" in text
+
+
+class Unheld(Model):
+    """A pendulum for which nobody says where it begins."""
+
+    r, v, F = Var(2), Var(2), Var()
+
+    def equations(self):
+        return [
+            der(self.r) == self.v,
+            der(self.v) == np.array([0.0, -9.81]) - self.F * self.r,
+            self.r @ self.r == 1,
+        ]
+
+
+def test_what_need_not_move_from_its_guess_does_not():
+    result = simulate(Unheld(), 0.1)
+    assert np.linalg.norm(result["r"][0]) == pytest.approx(1.0)
+    assert (result["v"][0] == 0.0).all()
+    assert "no `init` determines the start of: r[0] = 0.63" in result.notes[0]

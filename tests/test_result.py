@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -292,3 +295,16 @@ def test_states_are_first_and_aliases_last():
     result = Result("M", np.arange(3.0), {**many, **variables}, lambda _, order: None if order else values)
     assert repr(result).splitlines()[4].split()[0] == "c.x"
     assert repr(result).splitlines()[-1] == "  ... and 9 more variables (9 aliases)"
+
+
+@pytest.mark.parametrize("copied", [lambda result: pickle.loads(pickle.dumps(result)), copy.deepcopy])
+def test_results_travel_between_processes(copied):
+    result = sample_result()
+    again = copied(result)
+    assert type(again) is Result
+    for name, order in VALUES:
+        np.testing.assert_array_equal(again.trajectory(name, order), result.trajectory(name, order))
+    assert str(again) == str(result)
+    assert (again.notes, again.status, again.message) == (result.notes, result.status, result.message)
+    assert str(again.events) == str(result.events)
+    np.testing.assert_array_equal(again.output_rows, result.output_rows)

@@ -168,7 +168,10 @@ def test_results_in_another_unit():
     np.testing.assert_allclose(result["der(T) in degC/h"], 1800.0)
     np.testing.assert_allclose(result["time in min"], [0, 1 / 120, 1 / 60])
     assert result.final("T in degF") == pytest.approx(68.9)
-    assert result.plot("T in degC").axes[0].get_ylabel().endswith("degC")
+    panels = result.plot("T in degC", ("T in degC", "T"), over="time in min").axes
+    assert [axis.get_ylabel() for axis in panels] == ["T in degC", "T"]
+    assert [text.get_text() for text in panels[1].get_legend().texts] == ["T in degC", "T in K"]
+    assert panels[1].get_xlabel() == "time in min"
     for name, text in (
         ("T in kg", "T is in K, which cannot be given in kg"),
         ("T in foo", "'foo', in which T is asked for, is no known unit"),

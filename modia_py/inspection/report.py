@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..arrays.structure import NONE
 from ..expressions.printing import LONGEST_IN_LISTS
 from ..lowering.differentiated_jumps import times_differentiated
 from ..lowering.solved_loops import solved_loops
+from ..plan.elimination import count_operations
 from ..program.node_names import NodeNames
 from ..program.translation import Translation
 from .transformed_equations import derived_text
@@ -31,14 +33,19 @@ WORDS = {
     "assigned": "follows from x and der(x) by a formula, and is no unknown of the integrator",
     "stage": "formulas that do not need each other, evaluated together",
     "tearing": "the choice of what is assigned and what remains an unknown in x",
+    "inline integration": "method='inline-bdf' solves most of a step by formulas, and iterates the rest",
     "plan": "the equations as a list of operations, which native code runs; nothing is compiled for it",
     "linear solver": "what solves for the corrections of x within a step",
 }
 """The words of a report, in the order in which they appear."""
-PLAIN = ("index", "special index-1 form", "assigned", "tearing", "plan", "linear solver")
+PLAIN = (
+    "index", "special index-1 form", "assigned", "tearing", "inline integration", "plan", "linear solver",
+)  # fmt: skip
 """Those that stand without a number; of the others there are none if no number does."""
 MOST_COUNTED = 3000
 """Equations of a loop whose operations are counted for a report."""
+MOST_INLINED = 200
+"""Unknowns of a model whose equations are sorted into stages for a report."""
 
 
 def report_text(name: str, translation: Translation) -> str:
@@ -51,6 +58,7 @@ def report_text(name: str, translation: Translation) -> str:
         _blocks(translation, names),
         _loops(translation, names),
         _form(translation, names),
+        _inlined(translation, names),
         _numerics(translation),
     ]
     sections.append(_words([line for section in sections for line in section]))
@@ -208,6 +216,33 @@ def _form(translation: Translation, names: NodeNames) -> list[str]:
     if translation.transformed.tearing:
         lines.append(f"  tearing: {translation.transformed.tearing}")
     return lines
+
+
+def _inlined(translation: Translation, names: NodeNames) -> list[str]:
+    """What method="inline-bdf" iterates; of large models if it has run."""
+    functions, form = translation.functions, translation.transformed.form
+    asked = "discretized" in vars(translation)
+    if not functions.size or (functions.size > MOST_INLINED and not asked):
+        return []
+    found = translation.discretized
+    if isinstance(found, str):
+        return [f"inline integration: not possible, {found}"] if asked else []
+    of_residual = count_operations(found.graph, found.roots.tolist())
+    blocks = ", ".join(
+        f"{count} of {size}" if count > 1 else str(size)
+        for size, count in sorted(Counter(found.sizes).items(), reverse=True)[:LISTED]
+    )
+    tears = found.tears
+    lines = [
+        f"inline integration: {functions.size} unknowns in blocks of {blocks}; "
+        f"{len(tears) or 'none'} iterated, in {_count(len(found.stages), 'stage')}",
+        f"  equations take {of_residual}; with what is solved by formulas {found.operations}",
+    ]
+    slots = np.unique(np.searchsorted(functions.slot_offset, tears, side="right") - 1)
+    of_value = np.where(form.kind == Slot.LAMBDA, form.derivative, form.value)[slots]
+    mu = form.kind[slots] == Slot.MU
+    texts = names.variables(of_value[~mu]) + [form.slot_name(k) for k in slots[mu].tolist()]
+    return lines + ([_list("iterated", texts)] if texts else [])
 
 
 def _numerics(translation: Translation) -> list[str]:

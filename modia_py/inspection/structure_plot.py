@@ -28,6 +28,9 @@ def structure_figure(translation: Translation, name: str, file: str | None = Non
     incidence_picture(original, axes=axes[0], title="as written")
     incidence_picture(final, blocks=blocks, axes=axes[1], title="transformed, in blocks")
     figure.suptitle(name)
+    figure.supxlabel(
+        "a square: the variable occurs in the equation; filled: it can be solved for", fontsize=9
+    )
     if file is not None:
         figure.savefig(file, dpi=120)
     return figure

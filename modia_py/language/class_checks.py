@@ -87,7 +87,7 @@ def name_error_text(error: NameError, component: Any) -> str:
         return f"`{missing}` is not defined: write `from modia_py import {missing}`."
     if missing == "np":
         return "`np` is not defined: write `import numpy as np`."
-    near = difflib.get_close_matches(missing, [*vars(component), *public], n=1)
+    near = difflib.get_close_matches(missing, [*vars(component), *public], n=1, cutoff=0.7)
     if not near:
         return f"`{missing}` is not defined."
     return f"`{missing}` is not defined. Did you mean {'self.' * (near[0] in vars(component))}{near[0]}?"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ModelError
-from ..expressions.expression import Expr
+from ..expressions.expression import Expr, leaves_of
 from ..expressions.indexing import Shape
 from ..expressions.symbol_kinds import SymbolKind
 from ..source import Source, user_source
@@ -76,7 +76,7 @@ def connect(*connectors: Any) -> Connection:
             )
         if not isinstance(component_of(connector), Connector):
             kind = "the variable" if isinstance(connector, Expr) else type(component_of(connector)).__name__
-            hint = " Connect the connector it belongs to." if isinstance(connector, Expr) else ""
+            hint = _instead_of(connectors, connector) if isinstance(connector, Expr) else ""
             if isinstance(component_of(connector), Component):
                 kind, hint = f"the {kind}", _connectors_of(component_of(connector))
             if isinstance(connector, (list, tuple)):
@@ -136,6 +136,16 @@ def _check_same_kind(first: Any, other: Any, where: Source) -> None:
             f"connect joins connectors whose variables differ in '{different[0][0]}' ({where}): "
             f"{connector_text(first)} and {connector_text(other)}."
         )
+
+
+def _instead_of(connectors: tuple[Any, ...], given: Expr) -> str:
+    """What to write where an expression stands in a connection."""
+    owners = [leaf.symbol.component for leaf in leaves_of(given) if hasattr(leaf.symbol, "component")]
+    if any(isinstance(owner, Connector) for owner in owners):
+        return " Connect the connector it belongs to."
+    if len(connectors) == 2 and all(isinstance(each, Expr) for each in connectors):
+        return f" Signals are joined by an equation: self.{connectors[0]} == self.{connectors[1]}."
+    return " Signals are joined by equations, such as self.b.u == self.a.y."
 
 
 def _connectors_of(component: Component) -> str:

@@ -90,7 +90,8 @@ class Declaration(ArrayInterface, metaclass=_DeclarationClass):
             kind = type(self).__name__
             raise ModelError(
                 f"A {kind} that has no name is used ({user_source()}). Declare it in the class body, or as "
-                f"self.name = {kind}(...) in `__init__`, and write self.name."
+                f"self.name = {kind}(...) in `__init__`, and write self.name. What depends on others is "
+                f"made in `__init__`: self.tau = Par(self.R * self.C)."
             )
         name = self.name if self.owner == "?" else f"{self.owner}.{self.name}"
         raise ModelError(

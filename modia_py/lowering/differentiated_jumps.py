@@ -1,4 +1,4 @@
-"""Differentiated equations in which a function jumps where a variable has some value.
+"""Jumps where a variable has some value, which are no events: what is differentiated, and what is not seen.
 
 The derivative says nothing of the jump. Where the function stands alone, an impulse is left out; where it
 is multiplied by something that is zero there, as in sign(v)*v**2, nothing is. Nobody can tell, so it is
@@ -12,10 +12,13 @@ import numpy as np
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.abrupt_parts import jumps_with_variables
+from ..expressions.expression import Call
+from ..expressions.primitives import named
 from ..expressions.printing import clip_text
 from .model_structure import ModelStructure
 
 LISTED = 3
+WHERE = named("where")
 
 
 def times_differentiated(transformed: Transformation) -> Integers:
@@ -43,4 +46,28 @@ def jump_notes(structure: ModelStructure, transformed: Transformation) -> tuple[
     return (
         f"differentiated, without the impulse if it jumps: {', '.join(found[:LISTED])}{more}. Write a ramp "
         f"in place of a jump",
+    )
+
+
+def unwatched_notes(structure: ModelStructure) -> tuple[str, ...]:
+    """A sentence about choices between constants by the value of a variable that make no event.
+
+    Nobody looks for the times at which they change: a pulse that begins and ends within one step is missed.
+    """
+    found: list[str] = []
+    seen: set[int] = set()
+    for flat in structure.flat.equations:
+        equation = flat.equation
+        if id(equation) in seen:
+            continue
+        seen.add(id(equation))
+        for jump in jumps_with_variables([equation.lhs, equation.rhs]):
+            if isinstance(jump, Call) and jump.primitive is WHERE:
+                found.append(f"`{clip_text(jump)}` in `{clip_text(str(flat))}` ({equation.source})")
+    if not found:
+        return ()
+    more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
+    return (
+        f"np.where makes no event: {', '.join(found[:LISTED])}{more}. What it does between two steps is "
+        f"not seen, such as a short pulse; with modia_py's where(condition, a, b) it is an event",
     )

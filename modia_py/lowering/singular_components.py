@@ -29,6 +29,7 @@ def component_hints(model: ModelStructure, singular: SingularStructure) -> str:
     texts = list(_equations_of_data(model, singular.diagnosis.over))
     texts += _elements_at_rest(model, singular.diagnosis.under)
     texts += _unbalanced(model, singular)
+    texts += _broadcast(model, singular.diagnosis.over)
     return "".join(f"\n{text}" for text in dict.fromkeys(texts))
 
 
@@ -81,6 +82,21 @@ def _elements_at_rest(model: ModelStructure, parts: tuple[SingularSet, ...]) -> 
                 yield (
                     f"Equations contain the derivative of other elements of {variable.name}, and not that "
                     f"of {names}: an equation for each of them (a boundary condition?) is probably missing."
+                )
+
+
+# Equations that have more elements than either side.
+
+
+def _broadcast(model: ModelStructure, parts: tuple[SingularSet, ...]) -> Iterator[str]:
+    for part in parts:
+        for number in dict.fromkeys(model.equation_of[part.equations].tolist()):
+            flat = model.flat.equations[number]
+            left, right = flat.equation.lhs.shape, flat.equation.rhs.shape
+            if flat.equation.shape not in (left, right):
+                yield (
+                    f"The sides of `{flat}` ({flat.equation.source}) have the shapes {left} and {right}, "
+                    f"which broadcast to {flat.equation.shape}: more equations than were meant?"
                 )
 
 

@@ -6,6 +6,7 @@ the inputs. What was compiled is in the cache of the program and used again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,10 +23,12 @@ from ..language.flat_model import FlatModel
 from ..lowering.event_functions import EventFunctions
 from ..lowering.index1_functions import Index1Functions
 from ..lowering.model_structure import ModelStructure
+from ..plan.discretized import Discretized
 from ..solvers import Problem
 from ..solvers.compile_options import quick_jit
 from .crossings import Crossings
 from .events import ModelEvents, make_events
+from .inlined_steps import inlined_steps
 from .planned_residual import planned_residual
 from .program_cache import ProgramCache
 from .signals import Signals, held_time
@@ -127,6 +130,7 @@ def make_program(
     patterns: tuple[Any, Any] | None = None,
     crossings: Crossings | None = None,
     event_functions: EventFunctions | None = None,
+    discretized: Callable[[], Discretized | str] | None = None,
 ) -> Program:
     layout = make_layout(transformed, functions)
     events = None
@@ -160,6 +164,7 @@ def make_program(
         one_by_one=calls_lapack(_sides(structure.flat)),
         events=None if events is None else events.contract,
         planned=planned_residual(functions, signals, None if events is None else events.planned_crossings),
+        inlined=None if discretized is None else lambda: inlined_steps(discretized(), functions, signals),
     )
     is_repeatable = not (signals.call_python or calls_python(_sides(structure.flat)))
     return Program(

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import ModelError
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel
-from ..lowering.differentiated_jumps import jump_notes
+from ..lowering.differentiated_jumps import jump_notes, unwatched_notes
 from .breaks import Search, Watch
 from .bursts import bursts
 from .lost_impulses import check_written_derivatives
@@ -100,7 +100,9 @@ def _found_plan(
     else:
         plan = whole(start, stop, longest_step)
     if cache.jump_notes is None:
-        cache.jump_notes = jump_notes(program.structure, program.transformed)
+        cache.jump_notes = jump_notes(program.structure, program.transformed) + unwatched_notes(
+            program.structure
+        )
     return replace(plan, notes=notes + plan.notes + cache.jump_notes)
 
 

@@ -13,7 +13,9 @@ from ..lowering.index1_functions import Index1Functions, index1_functions
 from ..lowering.model_structure import ModelStructure
 from ..lowering.planned import with_plans, without_native_code
 from ..lowering.sparsity import sparsity
+from ..plan.discretized import Discretized
 from .crossings import Crossings
+from .inlined_steps import discretized_equations
 from .program import Program, make_program
 from .signals import Signals
 
@@ -70,6 +72,7 @@ class Translation:
                 self.patterns(),
                 self.crossings,
                 self.event_functions,
+                lambda: self.discretized,
             )
         return programs[signals.key]
 
@@ -89,6 +92,11 @@ class Translation:
                 self.event_functions,
             )
         return programs[signals.key]
+
+    @cached_property
+    def discretized(self) -> Discretized | str:
+        """The equations of a step sorted into stages, or why they are not."""
+        return discretized_equations(self.structure, self.transformed, self.functions)
 
     @cached_property
     def event_functions(self) -> EventFunctions | None:

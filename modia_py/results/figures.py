@@ -106,4 +106,9 @@ def is_constant(values: np.ndarray) -> bool:
 
 def with_unit(name: str, unit: str | None) -> str:
     """The label of an axis."""
-    return f"{name} in {unit}" if unit else name
+    return f"{without_unit(name, unit)} in {unit}" if unit else name
+
+
+def without_unit(name: str, unit: str | None) -> str:
+    """A name that was asked for in another unit, "T in degC", without it."""
+    return name.removesuffix(f" in {unit}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from .figures import MARK, given_axes, is_constant, limits, new_panels, our_style, with_unit
+from .figures import MARK, given_axes, is_constant, limits, new_panels, our_style, with_unit, without_unit
 from .selections import Selection
 from .trajectories import Trajectories
 
@@ -94,7 +94,7 @@ def _content(
     results: Sequence[tuple[str | None, Trajectories]], group: str | Sequence[str], over: str, events: bool
 ) -> list[Curves]:
     """What a panel shows: each name of each result."""
-    content: list[Curves] = []
+    content: dict[tuple[str | None, str], Curves] = {}
     for name in (group,) if isinstance(group, str) else group:
         for label, result in results:
             matches = result.expand(name)
@@ -104,9 +104,9 @@ def _content(
                     f"{MOST_MATCHES} in a panel show nothing. Name some of them, or several patterns."
                 )
             for own in matches:
-                if not any(own == curves.name and label == curves.label for curves in content):
-                    content.append(_curves(label, result, own, over, events))
-    return content
+                if (label, own) not in content:
+                    content[label, own] = _curves(label, result, own, over, events)
+    return list(content.values())
 
 
 def _curves(label: str | None, result: Trajectories, name: str, over: str, events: bool) -> Curves:
@@ -122,6 +122,7 @@ def _curves(label: str | None, result: Trajectories, name: str, over: str, event
     rows = np.zeros(0, int)
     if events and len(result.time):
         rows = np.flatnonzero(np.isin(result.time, result.events.time))
+    name = without_unit(name, selection.unit)  # axes and legends have it
     return Curves(label, name, selection, values, positions, rows)
 
 

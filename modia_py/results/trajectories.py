@@ -23,6 +23,11 @@ NO_EVENTS = EventTable()
 HIGHEST_ORDER = 4  # of derivatives looked for when a message lists those that exist
 
 
+def _made_again(kind: type, first: tuple[Any, ...], values: dict, optional: dict[str, Any]) -> Any:
+    """A result from what `__reduce__` has taken along."""
+    return kind(*first, lambda name, order: values.get((name, order)), **optional)
+
+
 class Trajectories:
     """What a simulation computed, by name. `Result` adds how to look at it and keep it."""
 
@@ -53,6 +58,25 @@ class Trajectories:
         self._read = read
         self._events = events
         self._cache: dict[tuple[str, int], np.ndarray | None] = {}
+
+    def __reduce__(self) -> Any:
+        """For pickle and copies: all values travel, since what reads them cannot."""
+        orders = range(HIGHEST_ORDER + 1)
+        values = {
+            (name, order): self.trajectory(name, order, keep=False)
+            for name in self.variables
+            for order in orders
+        }
+        optional = {
+            "parameters": dict(self.parameters),
+            "stats": self.stats,
+            "status": self.status,
+            "message": self.message,
+            "notes": self.notes,
+            "events": self.events,
+            "output_rows": self.output_rows,
+        }
+        return _made_again, (type(self), (self.model, self.time, dict(self.variables)), values, optional)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class RunRequest:
         return RunOptions(
             start,
             stop,
-            _times(self.times, start, stop),
+            times_between(self.times, start, stop),
             float(self.rtol),
             checked_atol(self.atol, self.rtol),
             int(self.max_steps),
@@ -110,7 +110,8 @@ def checked_atol(atol: Any, rtol: float) -> float:
     return value
 
 
-def _times(times: Any, start: float, stop: float) -> np.ndarray:
+def times_between(times: Any, start: float, stop: float) -> np.ndarray:
+    """Times of output from what a user gave for them."""
     if isinstance(times, (int, np.integer)) and not isinstance(times, bool):
         if times < 2:
             raise ModelError(f"times = {times}: output needs two points at least.")

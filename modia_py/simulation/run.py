@@ -50,7 +50,8 @@ PROGRESS_AFTER = 1.0
 MOST_LOST = 5
 """Values that were set and not kept, of which a result tells."""
 NONE = "none is needed"
-METHODS = {"bdf": "ndf", "radau": "radau"}
+INLINE = "inline-bdf"
+METHODS = {"bdf": "ndf", "radau": "radau", INLINE: "ndf"}
 """By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
 makes the errors of order 1 to 4 smaller."""
 
@@ -100,6 +101,8 @@ class Run:
     """For each row the size and the order of the step in which it lies."""
     restarts: tuple[int, ...] = ()
     """The first row after each stop."""
+    not_inlined: str = ""
+    """Why inline integration was not possible, if it was asked for."""
     nodes: tuple[float, ...] = (1.0,)
     """The parts of each step at which there are rows, where these are at steps."""
     declared: np.ndarray | None = None
@@ -139,6 +142,7 @@ def integrate(
         max_steps=options.max_steps,
         max_step=stretches[0].longest_step,
         formula=METHODS[options.method],
+        corrector="stages" if options.method == INLINE else "whole",
         linear_solver=options.linear_solver,
         progress=PROGRESS_AFTER if options.progress else False,
         stops=stops,
@@ -165,6 +169,7 @@ def integrate(
         crossings=solution.crossings,
         events=solution.events,
         lost_reinits=_lost_reinits(program, solution.p_last),
+        not_inlined=solution.not_inlined,
         stretches=stretches,
         options=options,
         end=solution.t_last,

@@ -122,7 +122,10 @@ class TranslatedModel:
             return start_values(self._values, arguments.p, "init", asked.starts, where)
 
         small = below_tolerance(self.flat, program, run.spans, options, init)
-        point = replace(point, notes=(*point.notes, *plan.notes, *run.notes, *run.lost_reinits, *small))
+        point = replace(
+            point,
+            notes=(*point.notes, *plan.notes, *run.notes, *run.lost_reinits, *small, *_not_inlined(run)),
+        )
         compiling = initializing.compiling + integrating.compiling + checking.compiling
         self.translation.note_run(run.linear_solver, compiling)
         seconds = {
@@ -321,3 +324,10 @@ class TranslatedModel:
         places, signs = self._places(program, name)
         shape = resolve_variable(self.flat, name).shape
         return places.reshape(shape), signs.reshape(shape)
+
+
+def _not_inlined(run: Run) -> list[str]:
+    """What a user should know of a method that did not do what it is for."""
+    if not run.not_inlined:
+        return []
+    return [f"Nothing was inlined: {run.not_inlined}. The steps are those of method 'bdf'."]

@@ -18,7 +18,7 @@ from ..solvers.roots.nearest import NearestRoot, NearestSystem
 from ..solvers.roots.nearest_problem import Effort
 from .contradictions import CONTRADICTS, resolve_contradictions
 from .errors import guesses_text, not_finite, undefined_values
-from .problem import StartPoint, StartProblem, StartSystem
+from .problem import NUDGE, StartPoint, StartProblem, StartSystem
 
 EXACT = 1e-12
 """Constraints that hold to this, compared with their terms, hold to rounding."""
@@ -50,6 +50,8 @@ def _found(start: StartProblem, system: StartSystem) -> tuple[np.ndarray, tuple[
     for z, equal in ((start.z_guess, False), (start.nudged(), False), (start.nudged(), True)):
         if found is None or not found.satisfied:
             again = system.solve(z, start.fixed, equal=equal, effort=effort)
+            if again.satisfied and z is not start.z_guess:
+                again = _nudged_back(start, system, again, effort)
             found = again if found is None or again.satisfied or not found.finite else found
     assert found is not None
     if not found.finite:
@@ -60,6 +62,16 @@ def _found(start: StartProblem, system: StartSystem) -> tuple[np.ndarray, tuple[
         # Given with rounding: all of it moves a little, if that is possible.
         return resolve_contradictions(start, found, system, effort)
     return found.z, ()
+
+
+def _nudged_back(
+    start: StartProblem, system: StartSystem, found: NearestRoot, effort: Effort
+) -> NearestRoot:
+    """What was nudged without need goes back to its guess: a pendulum without `init` starts at rest."""
+    guess = start.z_guess[: system.unknowns]
+    near = np.abs(found.z - guess) <= 2 * NUDGE
+    back = system.solve(np.where(near, guess, found.z), start.fixed, effort=effort, homotopy=False)
+    return back if back.satisfied else found
 
 
 def _from_states(start: StartProblem, system: StartSystem, effort: Effort) -> NearestRoot | None:

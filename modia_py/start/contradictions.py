@@ -13,9 +13,11 @@ import numpy as np
 from ..errors import SimulationError
 from ..solvers.roots.nearest import NearestRoot
 from ..solvers.roots.nearest_problem import SMALL, Effort
+from .dependent_equations import equation_nodes
 from .errors import cannot_start
 from .problem import StartProblem, StartSystem
 from .values import StartValues
+from .zero_parameters import zero_parameters
 
 MOVED = 1e-12
 """`init` values that had to move by more than this, compared with their size, are noted."""
@@ -130,7 +132,8 @@ class _Relaxed:
         if len(chosen) > LISTED:
             lines.append(f"    ... and {len(chosen) - LISTED} more")
         texts = [self.system.row_text(int(row)) for row in self._equations(found)]
-        texts += self._assignments(chosen)
+        assignments = self._assignments(chosen)
+        texts += map(start.program.transformed.structure.equation_name, assignments)
         listed = "\n".join(f"    {text}" for text in dict.fromkeys(texts))
         with_equations = ("\ntogether with\n" if lines else "") + listed if listed else ""
         claim = "These `init` values contradict each other"
@@ -142,10 +145,23 @@ class _Relaxed:
             f"{claim} at the start:\n"
             + "\n".join(lines)
             + with_equations
+            + self._zero_factors(found, assignments)
             + self._nearest(found, chosen)
             + "\nMake one of them a `guess`, or change it; or, if it is meant to jump, "
             'simulate(..., start="impulse").'
         )
+
+    def _zero_factors(self, found: NearestRoot, assignments: list[int]) -> str:
+        """Parameters that are zero, and with them what they multiply, in the equations that are named."""
+        program = self.start.program
+        rows = [
+            self.system.form_row(row) for row in self._equations(found).tolist() if row < self.system.first
+        ]
+        nodes, _ = equation_nodes(program, np.array(rows, int))
+        names = zero_parameters(
+            program, [*nodes.tolist(), *assignments], np.asarray(self.start.arguments.p), factors=True
+        )
+        return f"\nIn these equations {', '.join(names)} is zero." if names else ""
 
     def _nearest(self, found: NearestRoot, chosen: np.ndarray) -> str:
         """The nearest values that agree, and how far they are, the farthest first."""
@@ -159,21 +175,21 @@ class _Relaxed:
         more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
         return f"\nThe nearest that agree: {', '.join(texts[:LISTED])}{more}." if texts else ""
 
-    def _assignments(self, chosen: np.ndarray) -> list[str]:
+    def _assignments(self, chosen: np.ndarray) -> list[int]:
         """The equations that variables in the set are solved from."""
-        program, structure = self.start.program, self.start.program.transformed.structure
+        program = self.start.program
         values, form = program.functions.value_map, program.transformed.form
         local = {
             int(values.offset[v]): e
             for e, v in zip(form.local_equations, form.local_variables, strict=True)
         }
         firsts = np.sort(np.fromiter(local, int)) if local else np.zeros(0, int)
-        texts = []
+        found = []
         for place in self.start.init.place[chosen][:LISTED].tolist():
             if 2 * self.start.n <= place < values.zero:
                 first = int(firsts[np.searchsorted(firsts, place, side="right") - 1])
-                texts.append(structure.equation_name(int(local[first])))
-        return texts
+                found.append(int(local[first]))
+        return found
 
     def _equations(self, found: NearestRoot) -> np.ndarray:
         """The equations through which the violated values meet, and initial equations among them."""

@@ -52,7 +52,7 @@ class Dependency:
 def dependency(program: Program, rows: Integers, columns: Integers, p: Any) -> Dependency:
     """Names for rows and columns of the matrix of the form; p are the values of the parameters."""
     form, structure = program.transformed.form, program.transformed.structure
-    nodes, elements = _equation_nodes(program, rows)
+    nodes, elements = equation_nodes(program, rows)
     slots = np.unique(program.layout.slot_of[columns])
     fd, fc = (np.intersect1d(nodes, own) for own in (form.fd, form.fc))
     in_fd, in_fc = (form.derivative[slots], fd), (form.value[slots], fc)
@@ -71,7 +71,7 @@ def dependency(program: Program, rows: Integers, columns: Integers, p: Any) -> D
     return Dependency(tuple(equations), tuple(dict.fromkeys(names)), tuple(zeros), is_one)
 
 
-def _equation_nodes(program: Program, rows: Integers) -> tuple[Integers, dict[int, list[int]]]:
+def equation_nodes(program: Program, rows: Integers) -> tuple[Integers, dict[int, list[int]]]:
     """The equation nodes of rows other than chain rows, and which of their elements these rows are."""
     form, structure = program.transformed.form, program.transformed.structure
     chain = int(structure.variable_size[form.chain_variable].sum())

@@ -71,16 +71,19 @@ class StartSystem:
         fixed = fixed[: self.unknowns]
         return self.nearest.solve(z[: self.unknowns], cost=cost, fixed=fixed, known=known, **options)
 
+    def form_row(self, row: int) -> int:
+        """The row of the form that a row before those of given values is, or is the derivative of."""
+        differential = self.start.program.functions.differential_rows
+        if self.unknowns == self.start.n:
+            return differential + row
+        return row if row < self.start.n else differential + row - self.start.n
+
     def row_text(self, row: int) -> str:
         """What a row says."""
         start, given = self.start, self.given
-        differential = start.program.functions.differential_rows
-        if self.unknowns == start.n and row < self.first:
-            return row_name(start.program, differential + row)
-        if row < start.n and row < self.first:
-            return row_name(start.program, row)
         if row < self.first:
-            return f"d/dt of {row_name(start.program, differential + row - start.n)}"
+            is_rate = self.unknowns != start.n and row >= start.n
+            return "d/dt of " * is_rate + row_name(start.program, self.form_row(row))
         row -= self.first
         if row < len(given):
             return f"{given.label(row)} = {given.value[row]:g} (init)"

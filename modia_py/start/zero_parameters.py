@@ -21,6 +21,7 @@ from ..lowering.batches import Location, Use, make_batches
 from ..program.program import Program
 
 LISTED = 6
+PRODUCTS = ("multiply", "matmul", "dot")
 
 
 def zero_divisors(program: Program, nodes: Iterable[int], p: np.ndarray) -> list[str]:
@@ -44,18 +45,32 @@ def zero_divisors(program: Program, nodes: Iterable[int], p: np.ndarray) -> list
     return list(dict.fromkeys(texts))[:LISTED]
 
 
-def zero_parameters(program: Program, nodes: Iterable[int], p: np.ndarray) -> list[str]:
-    """Names of parameters in equations whose values are all zero."""
+def zero_parameters(
+    program: Program, nodes: Iterable[int], p: np.ndarray, *, factors: bool = False
+) -> list[str]:
+    """Names of parameters in equations whose values are all zero; perhaps only `factors` of variables."""
     model = program.structure.flat
     names: dict[str, None] = {}
     for flat in _written(program, nodes):
-        for leaf in flat.equation.leaves:
+        for leaf in _factors(flat.equation.residual()) if factors else flat.equation.leaves:
             if leaf.kind is not SymbolKind.PARAMETER:
                 continue
             symbol = model.resolve(leaf, flat.owner)
             if not np.any(p[symbol.offset : symbol.offset + symbol.size]):
                 names[symbol.name] = None
     return list(names)[:LISTED]
+
+
+def _factors(expr: Expr) -> list[Leaf]:
+    """Parameters that something with a variable in it is multiplied with."""
+    found = []
+    for node in topological([expr]):
+        if isinstance(node, Call) and node.primitive.known_name in PRODUCTS and len(node.args) == 2:
+            for own, other in (node.args, node.args[::-1]):
+                moves = any(leaf.kind is SymbolKind.VARIABLE for leaf in leaves_of(other))
+                if isinstance(own, Leaf) and moves:
+                    found.append(own)
+    return found
 
 
 def _written(program: Program, nodes: Iterable[int]) -> list[FlatEquation]:

@@ -30,7 +30,7 @@ from ..start.problem import StartPoint
 from .linear_maps import NoDerivative
 from .step_store import StepRows, StepStore
 
-DIFFERENTIATED = ("bdf", "radau")
+DIFFERENTIATED = ("bdf", "radau", "inline-bdf")
 """Methods whose steps are."""
 PART_FOR_STEPS = 0.4
 """Of the memory that is allowed: points of steps. The rest is for what is computed from them."""

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import ModelError, SimulationError, did_you_mean
 from ..language.flat_names import find_elements
 from ..optional_packages import require
+from ..results.figures import COLOURS, WIDTH, new_figure, our_style
 from ..start.values import resolve_variable
 from .function import make_function
 
@@ -114,9 +115,6 @@ class Sensitivities:
         matplotlib.figure.Figure
             The figure.
         """
-        require("matplotlib", "plot", "A plot")
-        from matplotlib.figure import Figure
-
         row = len(self.times) - 1 if time is None else int(np.abs(self.times - time).argmin())
         bars: list[tuple[str, float]] = []
         for own, name in self.slopes:
@@ -132,14 +130,17 @@ class Sensitivities:
         if not bars:
             raise ModelError(f"There are no sensitivities of '{output}'.")
         bars = sorted(bars, key=lambda bar: abs(bar[1]))[-MOST_BARS:]
-        figure = Figure(figsize=(6.4, 1.2 + 0.3 * len(bars)), layout="constrained")
-        axes = figure.subplots()
-        colours = ["tab:blue" if size >= 0 else "tab:red" for _, size in bars]
-        axes.barh([name for name, _ in bars], [size for _, size in bars], color=colours)
-        axes.axvline(0.0, color="0.3", linewidth=0.8)
-        axes.set_xlabel(f"relative sensitivity of {output} at time {self.times[row]:g}")
-        if file is not None:
-            figure.savefig(file)
+        with our_style():
+            figure = new_figure((WIDTH, 1.2 + 0.3 * len(bars)), without_window=file is not None)
+            axes = figure.subplots()
+            colours = [COLOURS[0] if size >= 0 else COLOURS[3] for _, size in bars]
+            axes.barh([name for name, _ in bars], [size for _, size in bars], height=0.6, color=colours)
+            axes.grid(visible=False, axis="y")
+            axes.margins(x=0.05)
+            axes.axvline(0.0, color="#404040", linewidth=0.8)
+            axes.set_xlabel(f"relative sensitivity of {output} at {self.times[row]:g} s")
+            if file is not None:
+                figure.savefig(file)
         return figure
 
 

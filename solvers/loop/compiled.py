@@ -18,6 +18,9 @@ import numpy as np
 from ..compile_options import LONG, fast_jit, quick_jit
 from ..events.handle import Handled, handle_event
 from ..events.restart import rows_of_mode
+from ..inlined import attempt as inlined_attempt
+from ..inlined.matrices import nothing_torn
+from ..inlined_contract import Inlined
 from ..linear.choice import choose_solver, may_be_symmetric
 from ..linear.contract import NEEDS_PIVOTS, Offer
 from ..linear.stages import choose_stage_solver
@@ -40,6 +43,7 @@ from .start import Origin, first_matrix, no_origin, start
 from .workspaces import Workspaces
 
 LOOPS = ("auto", "native", "jax")
+CORRECTORS = ("whole", "stages")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,8 @@ class CompiledProblem:
     tables: Tables
     loop: str
     """Which loop runs, and if it is not the native one, why."""
+    not_inlined: str
+    """Why the corrector does not go by stages, if it was asked to; else empty."""
     run: Callable[..., tuple[State, Buffer, Hybrid | None]]
     event: Callable[..., Handled]
     one_pass: Callable[..., Any]
@@ -143,7 +149,8 @@ def _placeholder(method: Method, tables: Tables, p: Any, origin: Origin) -> Stat
 
     def state(values: jax.Array, x: jax.Array, p: Any) -> State:
         factors = solver.factor(tables.solver, values, solver.no_factors)
-        return start_state(0.0, x, x, 1.0, factors, sides_at(problem, 0.0, x, x, p))
+        state = start_state(0.0, x, x, 1.0, factors, sides_at(problem, 0.0, x, x, p))
+        return state if method.inlined is None else state._replace(torn=nothing_torn(method.inlined))
 
     entries = jax.ShapeDtypeStruct(tables.gather.rows.shape, np.float64)
     shapes = jax.eval_shape(state, entries, origin.x, p)
@@ -164,14 +171,16 @@ def compile_problem(
     formula: str,
     loop: str,
     example: Callable[[], tuple[Any, Any, Any, Any]],
+    corrector: str = CORRECTORS[0],
 ) -> CompiledProblem:
     """Everything that does not depend on values. Where it pays, "auto" looks at
     the matrix for example() = (t, x, xdot, c)."""
-    key, known = (linear_solver, formula, loop, kinds(p)), problem.cache.compiled
+    key, known = (linear_solver, formula, loop, corrector, kinds(p)), problem.cache.compiled
     if key in known:
         return known[key]
     formulas = formula_of(formula)
-    attempts_by, note = _choose_loop(loop, formulas)
+    inlined, why_not = _stages(problem, formulas, corrector)
+    attempts_by, note = _choose_loop(loop, formulas, inlined)
     pattern = pattern_of(problem, p)
     jit = partial(fast_jit, size=problem.size)
     once = partial(quick_jit, size=0)  # a few calls for each start, however long the vectors are
@@ -185,7 +194,7 @@ def compile_problem(
         found = matrix(gather, t, x, xdot, p, c)
         seen = found.real if is_radau else found
     chosen = (choose_stage_solver if is_radau else choose_solver)(linear_solver, pattern, seen)
-    method = Method(problem, chosen.solver, pattern.directions, formulas)
+    method = Method(problem, chosen.solver, pattern.directions, formulas, inlined)
     tables = Tables(gather, chosen.solver.tables, jax.device_put(problem.slope_places))
     nowhere = placeholder = None
     if chosen.solver.no_factors is not NEEDS_PIVOTS and problem.size < LONG:
@@ -198,6 +207,7 @@ def compile_problem(
         method=method,
         tables=tables,
         loop=note,
+        not_inlined=why_not,
         run=jit(partial(_run, method, attempts_by)),
         event=once(partial(_event, method)),
         one_pass=once(_of_events(problem, "one_pass")),
@@ -215,10 +225,24 @@ def compile_problem(
     return known[key]
 
 
-def _choose_loop(loop: str, formula: Formula) -> tuple[Any, str]:
+def _stages(problem: Problem, formula: Formula, corrector: str) -> tuple[Inlined | None, str]:
+    """The stages of the corrector, or why there are none."""
+    if corrector not in CORRECTORS:
+        raise ValueError(f"There is no corrector '{corrector}'; there are {', '.join(CORRECTORS)}.")
+    if corrector == CORRECTORS[0]:
+        return None, ""
+    if formula is RADAU:
+        raise ValueError("Steps of formula 'radau' are corrected as a whole.")
+    found = "nobody has sorted its equations" if problem.inlined is None else problem.inlined()
+    return (None, found) if isinstance(found, str) else (found, "")
+
+
+def _choose_loop(loop: str, formula: Formula, inlined: Inlined | None) -> tuple[Any, str]:
     """The module that makes attempts, and what to say about it."""
     if loop not in LOOPS:
         raise ValueError(f"There is no loop '{loop}'; there are {', '.join(LOOPS)}.")
+    if inlined is not None:
+        return inlined_attempt, "jax: steps by stages are made there"
     if formula is RADAU:
         if loop == "native":
             raise ValueError("Steps of formula 'radau' are made in JAX: loop is 'auto' or 'jax'.")

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..inlined.matrices import nothing_torn
 from ..linear.contract import Factors
 from ..matrix.jacobian import fd_rows, matrix_values
 from ..method.context import Context
@@ -77,12 +78,14 @@ def start(context: Context, origin: Origin, factors: Factors | None = None) -> S
     status = jnp.where(violation > INCONSISTENT, Status.INCONSISTENT, Status.RUNNING)
     status = jnp.where(jnp.all(jnp.isfinite(residual)), status, Status.NON_FINITE)
     state = start_state(t, x, xdot, h, factors, sides_at(method.problem, t, x, xdot, p), counted)
+    if method.inlined is not None:
+        state = state._replace(torn=nothing_torn(method.inlined))
     return state.with_numbers(status=status, violation=violation)
 
 
 def first_matrix(context: Context, origin: Origin, matrix: Callable[..., Any] | None = None) -> Any:
     """The values of the matrix to the first step; or what `matrix` gives for them."""
-    (problem, _, directions, _), tables, _, p = context
+    (problem, _, directions, *_), tables, _, p = context
     t, x, xdot = origin.numbers[1], origin.x, origin.xdot
     matrix = matrix or partial(matrix_values, problem, directions)
     return matrix(tables.gather, t, x, xdot, p, _first_step(context, origin))

@@ -19,6 +19,8 @@ class Method(NamedTuple):
     solver: LinearSolver
     directions: int
     formula: Formula
+    inlined: Any = None
+    """The stages of the corrector (`inlined_contract.Inlined`), if it goes by them."""
 
 
 class Tables(NamedTuple):

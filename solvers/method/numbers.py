@@ -42,9 +42,9 @@ START = ("violation",)
 """By how many tolerances x was off the constraints where the run started."""
 
 HISTOGRAM = tuple(f"steps_of_order_{order}" for order in range(MAX_ORDER + 1))
-COUNTS = (*Work._fields, "limited_by_rounding", "limited_element", *HISTOGRAM)
+COUNTS = (*Work._fields, "limited_by_rounding", "limited_element", "corrected_whole", *HISTOGRAM)
 """What is counted on over restarts; `limited_element` is which element of x was limited by rounding
-last."""
+last, `corrected_whole` are attempts of inline integration that were left to the whole corrector."""
 
 NUMBERS = (
     *(name for name in Control._fields if name not in NEW_MATRIX),

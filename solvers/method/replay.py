@@ -99,7 +99,7 @@ def replay_step(
 
 def _converged(context: Context, t: jax.Array, prediction: Prediction, c: jax.Array) -> jax.Array:
     """The correction d of a step, as a function of the prediction and the parameters."""
-    (problem, solver, directions, _), tables, _, _ = context
+    (problem, solver, directions, *_), tables, _, _ = context
 
     # All that is traced is an argument: what JAX differentiates later may not refer to a loop around.
     def scaled(d: Any, t: Any, c: Any, x: Any, xdot: Any, p: Any) -> jax.Array:

@@ -38,6 +38,8 @@ class State(NamedTuple):
     """Which of them have changed their side where the run has stopped."""
     xdot_before: Any
     """At the beginning of the last step. Empty where there are no crossings."""
+    torn: Any = ()
+    """The small matrices of inline integration (`inlined.matrices`)."""
 
     @property
     def x(self) -> jax.Array:

@@ -7,6 +7,8 @@ steps that was recorded can so be made again without it (`replay`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -50,9 +52,10 @@ def step(
     order: jax.Array,
     matrix: Matrix,
     neighbours: jax.Array,
+    corrector: Callable[..., Correction] | None = None,
 ) -> Step:
     """The step of size h to t_new. Errors at the neighbouring orders are looked at if they are asked for,
-    and the corrector has converged."""
+    and the corrector has converged. Another corrector is given all that `correct` is but the factors."""
     prediction = predict(table, order, h)
     c = h / jnp.asarray(context.formula.leading)[order]
     weights, for_corrector, inevitable, foreseen = weights_of_step(
@@ -63,8 +66,8 @@ def step(
     def of_slopes(xdot: jax.Array) -> jax.Array:
         return slope_weights(places, xdot, context.settings, matrix.rounding, c)
 
-    correction = correct(
-        context, matrix.factors, t_new, prediction, c, for_corrector, matrix.rate, matrix.usable,
+    correction = (corrector or partial(correct, context, matrix.factors))(
+        t_new, prediction, c, for_corrector, matrix.rate, matrix.usable,
         strict=order == 1,
         rounding=ROUNDING_REACHED * inevitable,
         may_stagnate=matrix.renewed | (ROUNDING_REACHED * foreseen >= STAGNATED),
