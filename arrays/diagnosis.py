@@ -18,6 +18,7 @@ from .structure import Integers, Structure
 
 MOST_SETS = 20  # singular sets looked for one by one; a user reads the first few
 MOST_NAMES = 8
+MOST_SHOWN = 3  # sets of a kind that are printed
 MOST_READ = 1000  # equations whose names are made, to find parts of one equation
 PART = re.compile(r"^(.*\b)part (\d+)\)$", re.DOTALL)
 
@@ -70,18 +71,20 @@ class Diagnosis:
         equations, unknowns = self.equation_total, self.unknown_total
         totals = f"{_count(equations, 'scalar equation')} for {_count(unknowns, 'unknown')}"
         lines = [f"{totals}{self._balance()}."]
-        for part in self.over:
+        for part in self.over[:MOST_SHOWN]:
             lines.append(
                 f"Over-determined by {part.surplus}: {self._equations(part)} for only "
                 f"{self._unknowns(part) or 'constants'}:"
             )
             lines += self._names(part)
-        for part in self.under:
+        lines += _more(len(self.over) - MOST_SHOWN, "such parts")
+        for part in self.under[:MOST_SHOWN]:
             lines.append(
                 f"Under-determined by {-part.surplus}: {self._unknowns(part)} "
                 + (f"in only {self._equations(part)}:" if len(part.equations) else "in no equation.")
             )
             lines += self._names(part)
+        lines += _more(len(self.under) - MOST_SHOWN, "such parts")
         return "\n".join(lines)
 
     def _names(self, part: SingularSet) -> list[str]:
@@ -125,8 +128,8 @@ def _joined_parts(texts: list[str]) -> Iterator[str]:
             yield f"{begin}{len(numbers)} parts)"
 
 
-def _more(number: int) -> list[str]:
-    return [f"    ... and {number} more"] if number > 0 else []
+def _more(number: int, of: str = "") -> list[str]:
+    return [f"    ... and {number} more {of}".rstrip()] if number > 0 else []
 
 
 def diagnose(structure: Structure) -> Diagnosis:

@@ -74,13 +74,15 @@ def simulate(
     atol : float or mapping of str to float, optional
         Absolute tolerance: one number for all variables, or numbers by name. Where it is not given, it is
         `rtol` / 1000 times the nominal value of the variable (1 if none is declared).
-    method : {"bdf", "inline-bdf", "radau"}
+    method : {"bdf", "inline-bdf", "radau", "auto"}
         What integrates. "bdf": backward differentiation formulas of order 1 to 5, of variable order and
         quasi-constant step, in the variant of L. F. Shampine and M. W. Reichelt (NDF), whose formulas of
         order 1 to 4 have smaller errors than the classical ones. "inline-bdf": the same steps, with the
         equations of a step sorted: what is linear is solved by formulas, only the rest is iterated.
         "radau": Radau IIA of order 5, which has its full order at once after events, and fewer, longer
-        steps. `result.stats.method` says what has run.
+        steps. "auto": begins with "bdf", and goes on with "radau" where events are frequent, orders stay
+        low or the run is long, and a trial shows that it gets farther for the same work.
+        `result.stats.method` says what has run, and why.
     linear_solver : {"auto", "dense", "band", "klu", "superlu", "cholmod"}
         What solves the linear systems of the integrator. "auto" decides from size, pattern and symmetry;
         `result.stats.linear_solver` says what was taken, and why.

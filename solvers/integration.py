@@ -21,6 +21,7 @@ from .arguments import RunArguments
 from .event_contract import Occasion
 from .hybrid_run import HybridRun
 from .integration_events import EventsOutsideTheLoop
+from .integration_methods import GIVEN_UP_AT, ChangesOfMethod, settings_of
 from .interrupts import Interrupts
 from .linear.contract import SingularMatrix
 from .loop.compiled import CompiledProblem
@@ -30,8 +31,9 @@ from .loop.start import Origin, origin
 from .loop.workspaces import Workspace
 from .matrix.diagnose import describe_singularity, describe_violation
 from .method.numbers import AT, LIMIT_AT
-from .method.settings import Settings, make_settings
+from .method.settings import Settings
 from .method.state import NO_WORK, State, histogram
+from .method_choice import MethodChoice
 from .output_rows import OutputRows
 from .roots.initialize import consistent_xdot
 from .solution import Crossing, Solution, Statistics, rounding_warning
@@ -50,7 +52,7 @@ Chunk = tuple[State, Buffer, Hybrid | None]
 OnChunk = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
-class Integration(EventsOutsideTheLoop):
+class Integration(EventsOutsideTheLoop, ChangesOfMethod):
     """One call of `solve`: what was computed so far, and how to go on."""
 
     def __init__(
@@ -68,7 +70,7 @@ class Integration(EventsOutsideTheLoop):
         self.solver = workspace.solver
         self.tables = compiled.tables._replace(solver=self.solver.tables)
         self.p = arguments.p
-        self.settings = _settings(arguments, compiled)
+        self.settings = settings_of(arguments, compiled)
         self.state: State | None = None
         self.numbers: Any = None  # those of the state, on the host
         wanted = 0 if arguments.times is None else len(arguments.times)
@@ -89,6 +91,7 @@ class Integration(EventsOutsideTheLoop):
         self.hybrid = None
         if self.problem.events is not None:
             self.hybrid = HybridRun(compiled, self.p, arguments.t0, arguments.t1)
+        self.choice: MethodChoice | None = None
         self.bar = _progress_bar(arguments.t0, arguments.t1, progress) if progress else None
 
     # From stop to stop -----------------------------------------------------------------------------------
@@ -182,7 +185,12 @@ class Integration(EventsOutsideTheLoop):
             self.interrupts.check()
             if self.bar is not None:
                 self.bar.update(self.t_last - self.bar.n - self.arguments.t0)
-            if status == Status.NEW_PIVOTS:
+            if status in GIVEN_UP_AT and self.may_go_back:
+                changed = self._go_back(status)
+                if isinstance(changed, Status):
+                    return changed
+                chunk = changed
+            elif status == Status.NEW_PIVOTS:
                 if not self._renew_pivots():
                     return self._singular_now()
             elif status == Status.SINGULAR:
@@ -191,11 +199,16 @@ class Integration(EventsOutsideTheLoop):
                 return self._go_on_carefully()
             elif status != Status.RUNNING and not self._pending():
                 return status
+            elif status == Status.RUNNING:
+                changed = self._look()
+                if isinstance(changed, Status):
+                    return changed
+                chunk = changed
 
     def _call(self, state: State | None, here: Origin | None) -> Chunk:
         """One call of the compiled loop."""
         self.called = time.perf_counter()
-        attempts = np.asarray(self.attempts_per_chunk, np.int32)
+        attempts = np.asarray(self._attempts(), np.int32)
         return self.workspace.wait_for(
             self.compiled.run, self.tables, self.settings, self.p, state, here, self._next_times(),
             attempts, np.int32(self.per_step), None if self.hybrid is None else self.hybrid.hybrid,
@@ -336,11 +349,6 @@ class Integration(EventsOutsideTheLoop):
             not_inlined=self.compiled.not_inlined,
         )
 
-    def _method(self) -> str:
-        method, order = self.compiled.method, self.arguments.max_order
-        formula = method.formula.describe(order)
-        return formula if method.inlined is None else f"{formula}, {method.inlined}"
-
     def _statistics(self) -> Statistics:
         """What was counted: by the loop under the names of `Statistics`, and here."""
         counted: dict[str, Any] = {}
@@ -357,14 +365,6 @@ class Integration(EventsOutsideTheLoop):
             pivots_renewed=self.pivots_renewed,
             seconds=time.perf_counter() - self.began,
         )
-
-
-def _settings(arguments: RunArguments, compiled: CompiledProblem) -> Settings:
-    method, a = compiled.method, arguments
-    return make_settings(
-        method.problem, method.formula, method.solver.keeps_pivots, t_end=a.t1, rtol=a.rtol, atol=a.atol,
-        max_step=a.max_step, max_steps=a.max_steps, max_order=a.max_order,
-    )  # fmt: skip
 
 
 def _progress_bar(t0: float, t1: float, delay: bool | float) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,9 @@ from .forks import use_jax
 from .integration import Integration, OnChunk
 from .interrupts import Interrupts
 from .loop.compiled import CompiledProblem, compile_problem
-from .method.formula import RADAU
+from .loop.workspaces import Workspace
+from .method.formula import NDF, RADAU
+from .method_choice import AUTO, MethodChoice
 from .problem import Problem
 from .solution import Solution
 from .status import Status
@@ -74,10 +77,12 @@ def solve(
         The longest step.
     max_order : int
         The highest order, from 1 to 5; that of "radau" is always 5.
-    formula : {"ndf", "bdf", "radau"}
+    formula : {"ndf", "bdf", "radau", "auto"}
         Numerical differentiation formulas (L. F. Shampine, M. W. Reichelt), or the classical backward
         differentiation formulas, both in steps of variable size and order; or Radau IIA of order 5
-        (E. Hairer, G. Wanner), whose steps depend on nothing before them.
+        (E. Hairer, G. Wanner), whose steps depend on nothing before them. "auto" begins with "ndf", and
+        goes on with "radau" where events are frequent, orders stay low or the run is long, and a trial
+        shows that it gets farther for the same work; `Solution.method` says so.
     linear_solver : str
         "auto" decides from size, pattern and symmetry; `Solution.linear_solver` says what and why. Or one
         of `solvers.linear.choice.SOLVERS` by name: "dense", "klu", ...
@@ -131,16 +136,24 @@ def solve(
     _check_stops(stops, arguments)
     if formula == RADAU.name and max_order != RADAU.max_order:
         raise ValueError(f"max_order = {max_order}: formula 'radau' always has order {RADAU.max_order}.")
-    with Interrupts() as interrupts:
-        compiled = _compile(problem, arguments, linear_solver, formula, loop, corrector)
-        with compiled.workspaces.one() as workspace:
-            run = Integration(compiled, workspace, arguments, progress, on_chunk, interrupts, rows)
-            try:
-                status = _from_stop_to_stop(run, stops, on_crossing)
-            except KeyboardInterrupt:
-                status = Status.INTERRUPTED
-                interrupts.taken()
-            return run.solution(status)
+    is_auto = formula == AUTO
+    with Interrupts() as interrupts, ExitStack() as stack:
+
+        def make_ready(formula: str) -> tuple[CompiledProblem, Workspace]:
+            made_by = "auto" if loop == "native" and formula == RADAU.name and is_auto else loop
+            compiled = _compile(problem, arguments, linear_solver, formula, made_by, corrector)
+            return compiled, stack.enter_context(compiled.workspaces.one())
+
+        first = make_ready(NDF.name if is_auto else formula)
+        run = Integration(*first, arguments, progress, on_chunk, interrupts, rows)
+        if is_auto:
+            run.choice = MethodChoice(arguments.t0, make_ready)
+        try:
+            status = _from_stop_to_stop(run, stops, on_crossing)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            interrupts.taken()
+        return run.solution(status)
 
 
 def _compile(

@@ -166,3 +166,46 @@ def test_a_model_without_unknowns_of_the_integrator():
     expected = np.where(first, 4.0, np.where(second, 6.0, 2.0))
     np.testing.assert_array_equal(result["y"][inside], expected[inside])
     assert inside.sum() >= 100
+
+
+class Touching(Model):
+    """A square that comes down to zero and no further, at a time at which steps are looked at."""
+
+    x = Var(init=0.0)
+    touched, near = Discrete(0), Discrete(0)
+
+    def equations(self):
+        square = (self.x - 0.5) ** 2
+        return [
+            der(self.x) == 1.0,
+            when(square < 1e-6, assign(self.near, pre(self.near) + 1)),
+            when(square < 0, assign(self.touched, pre(self.touched) + 1)),
+        ]
+
+
+def test_what_touches_zero_has_not_passed_it():
+    result = simulate(Touching(), 1.0)
+    assert (result.final("near"), result.final("touched")) == (1, 0)
+
+
+class Turns(Model):
+    """A shaft that turns: its angle within a turn jumps back."""
+
+    phi = Var(init=0.0)
+    q = Var(init=0.0)
+    n = Discrete(0)
+
+    def equations(self):
+        within = self.phi % (2 * np.pi)
+        return [
+            der(self.phi) == 2.0,
+            der(self.q) == where(within > 3.0, 1.0, 0.0),
+            when(within > 3.0, assign(self.n, pre(self.n) + 1)),
+        ]
+
+
+def test_a_function_of_states_that_jumps():
+    """At the row of the jump itself the relation was said to have been missed."""
+    result = simulate(Turns(), 10.0)
+    assert result.final("n") == 3
+    np.testing.assert_allclose(result.final("q"), 3 * (2 * np.pi - 3) / 2, rtol=1e-6)

@@ -79,7 +79,7 @@ def test_linearize_with_inputs_at_a_start_and_later():
     np.testing.assert_allclose(later.C, [[8.0]], rtol=1e-4)
     with pytest.raises(ModelError, match="no variable 'z'"):
         sim.linearize(inputs={"u": 1.0}, outputs=["z"])
-    with pytest.raises(ModelError, match="no method 'euler'; there are 'bdf', 'radau'"):
+    with pytest.raises(ModelError, match="no method 'euler'; there are 'bdf', 'radau', 'auto'"):
         sim.linearize(inputs={"u": 1.0}, method="euler")
 
 

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from modia_py import Discrete, Input, Model, Par, StructureError, Var, connect, der, translate, where
+from modia_py import (
+    Connector,
+    Discrete,
+    Flow,
+    Input,
+    Model,
+    Par,
+    StructureError,
+    Var,
+    connect,
+    der,
+    translate,
+    where,
+)
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Ground, Pin, Resistor
 from modia_py.models.rotational import Inertia, Torque
 
@@ -157,3 +171,42 @@ class Column(Model):
 
 def test_sides_that_broadcast_to_more_than_was_meant():
     assert "have the shapes (3,) and (3, 1), which broadcast to (3, 3): more equations" in message(Column())
+
+
+class Frame(Connector):
+    r, R = Var(2), Var((2, 2))
+    f, t = Flow(2), Flow()
+
+
+class Bar(Model):
+    """Its orientation is that of its angle, and so are both frames."""
+
+    a, b = Frame(), Frame()
+    phi = Var()
+
+    def equations(self):
+        c, s = np.cos(self.phi), np.sin(self.phi)
+        return [
+            np.stack([np.stack([c, -s]), np.stack([s, c])]) == self.a.R,
+            self.b.R == self.a.R,
+            self.b.r == self.a.r + self.a.R[:, 0],
+            self.a.f + self.b.f == 0,
+            self.a.t + self.b.t == 0,
+        ]
+
+
+class Chain(Model):
+    bars = [Bar() for _ in range(6)]
+
+    def equations(self):
+        return [connect(one.b, next.a) for one, next in zip(self.bars[:-1], self.bars[1:], strict=True)]
+
+
+def test_orientations_that_are_stated_twice_are_no_short_circuits():
+    text = message(Chain())
+    assert "are connected with each other" not in text
+    assert text.count("Over-determined by") == 3
+    assert "more such parts" in text
+    said = "The connector Frame has 6 elements that are equal where it is connected, and 3 flows. If those"
+    assert said in text
+    assert "only one of the components that meet may state them." in text

@@ -73,7 +73,7 @@ def test_events_and_second_derivatives():
                 assert_allclose(found[one][other], expected[one][other], rtol=1e-7)
 
 
-@pytest.mark.parametrize("solver", ["klu", pytest.param("superlu", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("solver", ["klu", "band", pytest.param("superlu", marks=pytest.mark.slow)])
 def test_sparse_systems_of_stages(solver):
     sim, theta = translate(HeatRod(20)), {"C": 1.0, "G": 1.0, "power": 1.0}
     theta = {name: value for name, value in theta.items() if name in sim.flat.by_name}

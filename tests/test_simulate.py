@@ -206,7 +206,7 @@ def test_wrong_inputs(lag, inputs, text):
         ({"times": 1}, "two points at least"),
         ({"times": [0.0, 2.0]}, "times go from 0 to 2, the simulation from 0 to 1"),
         ({"times": [0.5, 0.2]}, "finite and increase"),
-        ({"method": "euler"}, "no method 'euler'; there are 'bdf', 'radau'"),
+        ({"method": "euler"}, "no method 'euler'; there are 'bdf', 'radau', 'auto'"),
         ({"linear_solver": "lu"}, "no linear_solver 'lu'; there are 'auto'"),
         ({"start": "now"}, "no start 'now'"),
         ({"max_steps": 0}, "max_steps must be a positive integer"),

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from modia_py.solvers import Problem, Status, make_trajectory, solve
+from modia_py.solvers.linear.band import narrow_order
+from modia_py.solvers.matrix.jacobian import pattern_of
 from modia_py.solvers.radau import coefficients as radau
 from modia_py.solvers.radau import step as radau_step
 
 from .linear_solvers import GENERAL
-from .problems import testset
+from .problems import further, testset
 
 
 def run(problem, t1, x0, rtol=1e-7, **options):
@@ -231,3 +233,46 @@ def test_words_that_do_not_go_together_are_errors():
         run(OSCILLATOR, 1.0, [1.0, 0.0], max_order=3)
     with pytest.raises(ValueError, match="There is no formula 'radau'"):
         make_trajectory(OSCILLATOR, None, formula="radau")
+
+
+def test_pulses_of_algebraic_elements_are_not_stepped_over():
+    """A diode that conducts for a part of each period: if no stage meets it, it must be seen from what the
+    step before predicted, whether or not the problem says which elements are algebraic."""
+    case = further.rectifier()
+    for rtol in (1e-5, 3e-7):
+        atol = case.atol * rtol / 1e-7
+        found = solve(
+            case.problem, case.t0, case.t1, case.x0, rtol=rtol, atol=atol, times=[case.t1], formula="radau"
+        )
+        assert abs(found.x_last[0] - case.reference[0]) < rtol * case.reference[0]
+
+
+def test_a_band_stays_a_band():
+    order = narrow_order(
+        pattern_of(further.explicit("b", further.brusselator, 100, 1.0, [], 1.0).problem, None)
+    )
+    assert (order.lower, order.upper) == (2, 2)
+    doubled = order.repeated(2)
+    assert (doubled.lower, doubled.upper) == (5, 5)
+    assert sorted(doubled.rows) == sorted(doubled.columns) == list(range(200))
+    case = further.explicit(
+        "brusselator", further.brusselator, 100, 10.0, further.brusselator_start(), 1e-8
+    )
+    runs = [
+        solve(
+            case.problem,
+            0.0,
+            10.0,
+            case.x0,
+            rtol=1e-6,
+            atol=1e-7,
+            times=[10.0],
+            formula="radau",
+            linear_solver=solver,
+        )
+        for solver in ("band", "klu")
+    ]
+    assert runs[0].statistics.steps == pytest.approx(runs[1].statistics.steps, abs=3)
+    for found in runs:
+        error = np.abs(found.x_last - case.reference) / (1e-6 * np.abs(case.reference) + 1e-7)
+        assert error.max() < 1

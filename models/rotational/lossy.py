@@ -22,7 +22,7 @@ class LossyGear(TwoFlangesAndSupport, Friction):
     """A gear with losses: phi_a = ratio phi_b, 0 = ratio (flange_a.tau - tauLoss) + flange_b.tau.
 
     The efficiencies eta1 (flange_a drives) and eta2 (flange_b drives) and the friction torques of bearings
-    bf1, bf2 are functions of the speed |w_a|, w_a = der(phi_a), given by `lossTable`:
+    bf1, bf2 are functions of the speed |w_a|, w_a = der(phi_a), given by `lossTable`::
 
         turning forward:   tauLoss = (1 - eta1) flange_a.tau + bf1    if flange_a.tau >= bf_a
                            tauLoss = (1 - 1/eta2) flange_a.tau + bf2  else

@@ -82,9 +82,9 @@ def _short_text(joins: list[FlatEquation]) -> str:
     """A component whose own connectors are connected with each other."""
     graph = nx.Graph()
     for equation in joins:
-        if _flows(equation):
-            continue
         connectors = [leaf.symbol.component for leaf in _variables(equation)]
+        if _flows(equation) or _is_inner(equation):
+            continue
         nx.add_path(graph, map(_path, connectors))
         for connector in connectors:
             graph.nodes[_path(connector)]["owner"] = connector._parent
@@ -100,6 +100,15 @@ def _short_text(joins: list[FlatEquation]) -> str:
                 )
             first[id(owner)] = name
     return ""
+
+
+def _is_inner(equation: FlatEquation) -> bool:
+    """Whether it says something of the own connectors of its component, and is no connection.
+
+    Equal components share the text of their equations, and its symbols are those of the first of them.
+    """
+    owners = {id(leaf.symbol.component._parent) for leaf in _variables(equation)}
+    return owners == {id(equation.owner.scope.component)}
 
 
 def _flows(equation: FlatEquation) -> bool:

@@ -7,6 +7,7 @@ differentiated nowhere, and equations for what is no unknown.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,10 +16,10 @@ from typing import Any
 from ..arrays.diagnosis import SingularSet
 from ..arrays.structure import NONE
 from ..arrays.transform import SingularStructure
-from ..expressions.expression import Leaf
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatSymbol
 from ..language.model import Connector
+from ..language.symbols import Symbol
 from .model_structure import ModelStructure
 
 LISTED = 6
@@ -29,6 +30,7 @@ def component_hints(model: ModelStructure, singular: SingularStructure) -> str:
     texts = list(_equations_of_data(model, singular.diagnosis.over))
     texts += _elements_at_rest(model, singular.diagnosis.under)
     texts += _unbalanced(model, singular)
+    texts += _dependent_potentials(model, singular.diagnosis.over)
     texts += _broadcast(model, singular.diagnosis.over)
     return "".join(f"\n{text}" for text in dict.fromkeys(texts))
 
@@ -83,6 +85,32 @@ def _elements_at_rest(model: ModelStructure, parts: tuple[SingularSet, ...]) -> 
                     f"Equations contain the derivative of other elements of {variable.name}, and not that "
                     f"of {names}: an equation for each of them (a boundary condition?) is probably missing."
                 )
+
+
+# Connectors with more potentials than flows.
+
+
+def _dependent_potentials(model: ModelStructure, parts: tuple[SingularSet, ...]) -> Iterator[str]:
+    """Of orientations, of which all elements are in a connector: they depend on each other."""
+    kinds: dict[type, Connector] = {}
+    for part in parts:
+        for node in part.unknowns[part.unknowns < model.base_count].tolist():
+            component = getattr(
+                model.flat.variables[int(model.variable_of[node])].symbol, "component", None
+            )
+            if isinstance(component, Connector):
+                kinds.setdefault(type(component), component)
+    for kind, connector in kinds.items():
+        symbols = [child for _, child in connector._children() if isinstance(child, Symbol)]
+        flows, potentials = ([s for s in symbols if s.is_flow is which] for which in (True, False))
+        equal, summed = (sum(math.prod(s.shape) for s in own) for own in (potentials, flows))
+        largest = max(potentials, key=lambda s: math.prod(s.shape), default=None)
+        if flows and largest is not None and len(largest.shape) > 1 and equal > summed:
+            yield (
+                f"The connector {kind.__name__} has {equal} elements that are equal where it is connected, "
+                f"and {summed} flows. If those of {largest.name} depend on each other, as "
+                f"those of an orientation do, only one of the components that meet may state them."
+            )
 
 
 # Equations that have more elements than either side.
@@ -189,16 +217,12 @@ def _accounts(model: ModelStructure) -> tuple[dict[int, Any], dict[int, _Account
         account = accounts[id(equation.owner.component)]
         account.own += equation.size
         account.equations.append(equation)
-        owners = {id(_owner(leaf.symbol.component)) for leaf in _inner(equation)}
+        symbols = [model.flat.resolve(leaf, equation.owner).symbol for leaf in equation.equation.leaves]
+        inner = [symbol.component for symbol in symbols if symbol.kind is SymbolKind.VARIABLE]
+        owners = {id(_owner(each)) for each in inner if not isinstance(each, Connector)}
         for owner in owners - {id(equation.owner.component)}:
             accounts[owner].outside += equation.size
     return components, accounts
-
-
-def _inner(equation: FlatEquation) -> list[Leaf]:
-    """Variables that no connector has."""
-    leaves = [leaf for leaf in equation.equation.leaves if leaf.kind is SymbolKind.VARIABLE]
-    return [leaf for leaf in leaves if not isinstance(leaf.symbol.component, Connector)]
 
 
 def _concerned(model: ModelStructure, parts: tuple[SingularSet, ...]) -> set[int]:

@@ -44,6 +44,11 @@ PATIENT_PASSES = 8
 """Passes of an event after which a relation that is wrong by less than the tolerance is left as it is."""
 
 
+TINY = 1e-300
+"""A relation z > 0 that does not hold is noticed where z is larger than zero: one that only touches zero
+has not changed."""
+
+
 class EventData(NamedTuple):
     """The data of a run that events need."""
 
@@ -131,7 +136,8 @@ def make_events(
     def noticed_by(z: Any, side: Any, slack: Any) -> Any:
         """Relations that have changed: 1 to the positive side, -1 to the other."""
         wrong = jnp.where(side, -z, z)
-        return jnp.where(wrong >= slack, jnp.where(side, -1.0, 1.0), 0.0)
+        # With the type of z: with a weak type of numbers the loop would be compiled again after an event.
+        return jnp.where(wrong >= strict(side, slack), jnp.where(side, -jnp.ones_like(z), 1.0), 0.0)
 
     def sides(d: Any) -> Any:
         return (d[places] != 0) ^ negated
@@ -151,7 +157,7 @@ def make_events(
 
     def signs_and_slack(a: Any) -> tuple[Any, Any]:
         side = (take(ef.declared(a.p), watched_truths) != 0) ^ negated[watched]
-        return jnp.where(side, 1.0, -1.0), take(a.events.slack, watched_rows)
+        return jnp.where(side, 1.0, -1.0), strict(side, take(a.events.slack, watched_rows))
 
     def with_rates(t: Any, x: Any, xdot: Any, a: Any) -> tuple[Any, Any, Any]:
         """z of all relations, by how much it changes with time, and the tolerance of it."""
@@ -307,6 +313,11 @@ def make_events(
     plan = known.watched_plan
     planned = None if plan is None or not len(watched) else PlannedCrossings(plan, signs_and_slack)
     return ModelEvents(ef, contract, wrong_by, z, instants.nearest, instants.truth, planned, at_start)
+
+
+def strict(side: Any, slack: Any) -> Any:
+    """Slack of relations on these sides: a side on which z > 0 ends at zero, the other one behind it."""
+    return jnp.where(side, slack, jnp.maximum(slack, TINY))
 
 
 def event_data(

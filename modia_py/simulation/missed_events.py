@@ -23,6 +23,9 @@ TOLERANCES = 100.0
 """A relation may be wrong by so many tolerances,"""
 PART = 1e-4
 """and by this part of the largest value of its function at the output."""
+ASIDE = 1e-7
+"""A relation that is right so much earlier or later, compared with the time, jumps there: on which side
+of the jump x lies is a matter of rounding."""
 MOST_NUMBERS = 1e6
 """Values of relations in one call."""
 
@@ -53,19 +56,26 @@ def missed_event(program: Program, spans: list[Span]) -> MissedEvent | None:
     events = program.events
     if events is None or not len(events.functions.relations):
         return None
-    found = [_wrong(program, span) for span in spans if len(span.t)]
+    spans = [span for span in spans if len(span.t)]
+    found = [_wrong(program, span) for span in spans]
     if not found:
         return None
     t = np.concatenate([span.t for span in spans])
     wrong, tolerance = (np.concatenate([part[k] for part in found]) for k in (0, 1))
     allowed = TOLERANCES * tolerance + PART * np.max(np.abs(wrong), axis=0)
-    rows, relations = np.nonzero(~(wrong <= allowed))
+    is_wrong = ~(wrong <= allowed)
+    for side in (-ASIDE, ASIDE) if is_wrong.any() else ():
+        aside = np.concatenate([_wrong(program, span, side)[0] for span in spans])
+        is_wrong &= ~(aside <= allowed)
+    rows, relations = np.nonzero(is_wrong)
     if not len(rows):
         return None
     return MissedEvent(float(t[rows[0]]), int(relations[0]), float(wrong[rows[0], relations[0]]))
 
 
-def _wrong(program: Program, span: Span) -> tuple[np.ndarray, np.ndarray]:
+def _wrong(program: Program, span: Span, aside: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """By how much relations are wrong, and their tolerances; so much earlier or later, compared with the
+    time."""
     events = program.events
     assert events is not None
     if program.cache.wrong_relations is None:
@@ -78,10 +88,11 @@ def _wrong(program: Program, span: Span) -> tuple[np.ndarray, np.ndarray]:
     count = len(events.functions.relations)
     most = max(1, int(MOST_NUMBERS // count))
     rows = min(most, 1 << max(0, len(span.t) - 1).bit_length())
-    parts = []
+    parts, later = [], aside * np.maximum(1.0, np.abs(span.t))
+    seen, x = span.seen + later, span.x + later[:, None] * span.xdot
     for start in range(0, len(span.t), rows):
         chosen = slice(start, start + rows)
-        vectors = (span.seen, span.x, span.xdot, span.discretes)
+        vectors = (seen, x, span.xdot, span.discretes)
         given = (filled(part[chosen], rows) for part in vectors)
         parts.append(
             np.asarray(program.cache.wrong_relations(*given, span.arguments))[: len(span.t[chosen])]

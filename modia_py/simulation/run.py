@@ -51,7 +51,7 @@ MOST_LOST = 5
 """Values that were set and not kept, of which a result tells."""
 NONE = "none is needed"
 INLINE = "inline-bdf"
-METHODS = {"bdf": "ndf", "radau": "radau", INLINE: "ndf"}
+METHODS = {"bdf": "ndf", "radau": "radau", "auto": "auto", INLINE: "ndf"}
 """By the name of a method, the formulas of `solvers.solve` that run: NDF are BDF with one term more, which
 makes the errors of order 1 to 4 smaller."""
 

@@ -150,8 +150,8 @@ def check_method(asked: RunRequest) -> None:
     """Complain about a method whose steps have no derivatives."""
     if asked.method not in DIFFERENTIATED:
         raise ModelError(
-            f"Runs by method {asked.method!r} are not differentiated: use method={DIFFERENTIATED[0]!r}, or "
-            f"`simulate` for values alone."
+            f"Runs by method {asked.method!r} are not differentiated: use "
+            f"{' or '.join(f'method={name!r}' for name in DIFFERENTIATED)}, or `simulate` for values alone."
         )
 
 

@@ -44,6 +44,14 @@ class Order(NamedTuple):
     def as_given(self) -> bool:
         return bool(np.all(np.diff(self.rows) == 1) and np.all(np.diff(self.columns) == 1))
 
+    def repeated(self, times: int) -> Order:
+        """For so many rows and columns, beside each other, in place of each."""
+        rows, columns = (
+            (times * own[:, None] + np.arange(times)).ravel() for own in (self.rows, self.columns)
+        )
+        more = times - 1
+        return Order(rows, columns, times * self.lower + more, times * self.upper + more)
+
 
 def narrow_order(
     pattern: Pattern, widest: int = WIDEST, widest_reordered: int = WIDEST_REORDERED
@@ -96,7 +104,7 @@ class BandSolver:
         column = _places(order.columns)[pattern.columns]
         self._slots = 2 * row + column if three else row * width + (column - row + lower)
         as_they_come = three and np.array_equal(self._slots, np.arange(3 * n - 2))
-        self._order, self._reordered = order, not order.as_given
+        self.order, self._reordered = order, not order.as_given
         self._numbers = n, lower, upper, self._reordered, int(three) + int(as_they_come)
         self._factor = jax.jit(self.factor)
         self._allocate()
@@ -121,8 +129,8 @@ class BandSolver:
             n=n, lower=lower, upper=upper, reordered=reordered, three=three,
             band=self._band.ctypes.data, multipliers=self._multipliers.ctypes.data,
             swaps=self._swaps.ctypes.data, factors=self._kind_and_number.ctypes.data,
-            slots=self._slots.ctypes.data, rows=self._order.rows.ctypes.data,
-            columns=self._order.columns.ctypes.data, vector=self._vector.ctypes.data,
+            slots=self._slots.ctypes.data, rows=self.order.rows.ctypes.data,
+            columns=self.order.columns.ctypes.data, vector=self._vector.ctypes.data,
             entries=self._entries.ctypes.data, twisted=self._twisted.ctypes.data,
         )  # fmt: skip
         self.tables = jnp.asarray(np.array(layout, np.int64))

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..matrix.jacobian import Pattern
+from .band import BandSolver
 from .choice import choose_solver, choose_sparse_lu
 from .contract import NEEDS_PIVOTS, LinearSolver, Offer
 from .dense import DenseFactors, DenseSolver
@@ -161,6 +162,8 @@ def choose_stage_solver(name: str, pattern: Pattern, values: jax.Array | None = 
     _, doubled = _doubled(pattern)
     if real.solver.name == "cholmod":
         half = choose_sparse_lu(doubled)
+    elif isinstance(real.solver, BandSolver):
+        half = Offer(BandSolver(doubled, real.solver.order.repeated(2)), real.reason)
     else:
         half = choose_solver(real.solver.name, doubled)
     pair = StageSolver(pattern, real.solver, ComplexByParts(pattern, half.solver))

@@ -12,7 +12,8 @@ matrix (L. F. Shampine; Hairer & Wanner, IV.8):
 
 so that it lies along the constraints; elements that fc determines follow the others. What they do on their
 own, and between stages, is seen from how far they are from where the last step predicted them: that, as
-interpolation within a step goes wrong by it, is tested in `algebraic` elements.
+interpolation within a step goes wrong by it, is tested in `algebraic` elements. (Otherwise a diode whose
+current is not seen at any stage would never conduct.)
 """
 
 from __future__ import annotations
@@ -86,12 +87,20 @@ def step(context: Context, state: State, matrix: StageMatrix) -> RadauStep:
     x, xdot = state.x + stages[2], B[2] @ stages / h
     again = (order != DEGREE) | (state.number("failures") > 0)
     error = OF_ESTIMATE * _error_of_states(context, state, both.factors, stages, weights, again)
-    if context.problem.algebraic is not None:
-        missed = jnp.where(order == DEGREE, stages[2] - predicted[2], 0.0)
-        part = interpolated_part(state.number("last_step") / h)
-        own = jnp.where(jnp.asarray(context.problem.algebraic), part * missed, 0.0)
-        error = jnp.maximum(error, weighted_norm(own, weights))
+    missed = jnp.where(order == DEGREE, stages[2] - predicted[2], 0.0)
+    part = interpolated_part(state.number("last_step") / h)
+    own = jnp.where(_algebraic(context, both.factors), part * missed, 0.0)
+    error = jnp.maximum(error, weighted_norm(own, weights))
     return RadauStep(x, xdot, stages, correction, error, weights)
+
+
+def _algebraic(context: Context, factors: NamedTuple) -> jax.Array:
+    """Which elements are; where the problem does not say, those whose derivative no equation contains."""
+    if context.problem.algebraic is not None:
+        return jnp.asarray(context.problem.algebraic)
+    slopes = jnp.abs(factors.of_slopes)  # type: ignore[attr-defined]
+    largest = jax.ops.segment_max(slopes, context.tables.gather.columns, context.problem.size)
+    return ~(largest > 0.0)
 
 
 def predict_stages(table: jax.Array, degree: jax.Array) -> jax.Array:

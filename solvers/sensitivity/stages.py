@@ -23,7 +23,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..lanes import each
+from ..linear.band import BandSolver
 from ..linear.choice import choose_solver, choose_sparse_lu
+from ..linear.contract import LinearSolver
 from ..linear.linear_solve import linear_solve
 from ..loop.workspaces import Workspaces
 from ..matrix.jacobian import C_ZERO, Pattern, matrix_parts
@@ -55,9 +57,7 @@ class StageMaps:
     def __init__(self, problem: Problem, pattern: Pattern, linear_solver: str):
         self.problem, self.directions = problem, pattern.directions
         tripled, self._places = _tripled(problem, pattern)
-        sparse = linear_solver in ("cholmod", "band")  # what suits one matrix need not suit the system
-        chosen = choose_sparse_lu(tripled) if sparse else choose_solver(linear_solver, tripled)
-        self.solver = chosen.solver
+        self.solver = _solver_of(linear_solver, pattern, tripled)
         self.workspaces = Workspaces(self.solver)
 
     @contextmanager
@@ -130,6 +130,16 @@ class StageMaps:
         x = table[0] + change
         after = (jnp.asarray(TO_DIFFERENCES) @ change).at[0].set(x[-1])
         return after, (x, jnp.asarray(B) @ change / made.h)
+
+
+def _solver_of(name: str, pattern: Pattern, tripled: Pattern) -> LinearSolver:
+    """A band stays one; what is symmetric does not."""
+    if name in ("auto", "band"):
+        own = choose_solver(name, pattern).solver
+        if isinstance(own, BandSolver):
+            return BandSolver(tripled, own.order.repeated(STAGES))
+    offer = choose_sparse_lu(tripled) if name == "cholmod" else choose_solver(name, tripled)
+    return offer.solver
 
 
 def _stages_of(at: Point, made: Made) -> Point:
