@@ -4,8 +4,8 @@
     python benchmarks/first_plot.py --quick         without the longest
 
 Each case runs in a process of its own, with a directory of its own for compiled programs: first empty, then
-again. `first` is the first `simulate` (translation included), without imports, in brackets in processor
-time; `process` is all of it.
+again. In case `changed` the second process simulates another model of the same size. `first` is the first
+`simulate` (translation included), without imports, in brackets in processor time; `process` is all of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONG = {"rod 1000000", "ladder 100000"}
 TIMES = {"rod 1000000": 11, "ladder 100000": 51}
 """Times of output; 501 elsewhere. All values of a million cells at 501 times are 4 GB."""
 CASES = [
-    "decay", "readme",
+    "decay", "readme", "changed",
     *(f"light {n}" for n in (50, 100, 400, 1000, 2000)), *(f"heavy {n}" for n in (10, 100, 200, 1000)),
     *(f"arm {n}" for n in (2, 3, 6, 24)), "loop", "quaternion",
     "rod 100", "rod 100000", "rod 1000000", "ladder 10000", "ladder 100000", "chain 1000",
@@ -71,6 +71,32 @@ def many_equations(count: int, depth: int) -> Any:
     return Many()
 
 
+def changing(equations: str) -> Any:
+    """Two models of the same size with different equations."""
+    import numpy as np
+
+    from modia_py import Model, Par, Var, der
+
+    class Changing(Model):
+        a = Par(1.0)
+        b = Par(2.0)
+        x = Var(init=1.0)
+        y = Var(init=0.5)
+        z = Var()
+
+        def equations(self) -> Any:
+            x, y, a, b = self.x, self.y, self.a, self.b
+            if equations == "second":
+                return [
+                    der(x) == -np.tanh(y) * a,
+                    der(y) == y * np.exp(-x) * b,
+                    self.z == x**2 + 3.1 * a * y,
+                ]
+            return [der(x) == -y * np.sin(x) * a, der(y) == x - y * b, self.z == x * y]
+
+    return Changing()
+
+
 def model_of(case: str) -> tuple[Any, float]:
     kind, _, size = case.partition(" ")
     if kind in ("light", "heavy"):
@@ -83,6 +109,8 @@ def model_of(case: str) -> tuple[Any, float]:
         from spatial_loop import FourBar, QuaternionPendulum
 
         return (FourBar if kind == "loop" else QuaternionPendulum)(), 1.0
+    if kind == "changed":
+        return changing(size), 1.0
     if kind == "chain":
         from certificate import PendulumChain
 
@@ -133,9 +161,10 @@ def main() -> None:
     for case in names:
         with tempfile.TemporaryDirectory() as directory:
             found = []
-            for _ in range(2):
+            for turn in ("first", "second"):
                 environment = {**os.environ, "MODIA_PY_CACHE": directory, "BEGAN": str(time.time())}
-                command = [sys.executable, __file__, "--case", case]
+                own = f"{case} {turn}" if case == "changed" else case
+                command = [sys.executable, __file__, "--case", own]
                 done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
                 if done.returncode:
                     print(f"{case:15} failed: {done.stderr.strip().splitlines()[-1:]}")

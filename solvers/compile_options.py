@@ -14,6 +14,8 @@ from typing import Any
 
 import jax
 
+from .shared_programs import ProgramWithData
+
 LONG = 2000
 """Length of vectors from which on XLA's own choices are better."""
 
@@ -57,9 +59,9 @@ def _is_known(option: dict[str, Any]) -> bool:
 
 def fast_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     """A compiled function that works on vectors of this length."""
-    return jax.jit(function, compiler_options=options() if size < LONG else {})
+    return ProgramWithData(function, options() if size < LONG else {})
 
 
 def quick_jit(function: Callable[..., Any], size: int) -> Callable[..., Any]:
     """The same for a function that is called a few times only."""
-    return jax.jit(function, compiler_options=options_for_few_calls(size))
+    return ProgramWithData(function, options_for_few_calls(size))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from modia_py import Connector, Flow, Model, ModelWarning, Var, connect, elaborate, flat_residual
 from modia_py.models.electrical import Ground, Pin, Resistor
 from modia_py.models.examples import Ladder
+from modia_py.solvers.compile_options import quick_jit
 
 
 def texts(model):
@@ -22,7 +23,8 @@ def matrix(model, order):
     """The Jacobian of the (linear) equations, columns in the order of these variable elements."""
     lowered = flat_residual(elaborate(model))
     zero = np.zeros(lowered.unknowns.size)
-    jacobian = np.asarray(jax.jacobian(lowered.residual, 1)(0.0, zero, zero, lowered.parameters()))
+    differentiated = quick_jit(jax.jacobian(lowered.residual, 1), 0)
+    jacobian = np.asarray(differentiated(0.0, zero, zero, lowered.parameters()))
     columns = []
     for name, element in order:
         columns.append(lowered.unknowns.places[name].offset + element)

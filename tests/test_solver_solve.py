@@ -118,9 +118,9 @@ def test_output_at_times_and_at_steps(loop):
 def test_other_parameters_compile_nothing_anew():
     a = solve(OSCILLATOR, 0.0, 1.0, [1.0, 0.0], p=1.0, times=[1.0])
     compiled = list(OSCILLATOR.cache.compiled.values())
-    before = compiled[0].run._cache_size()
+    before = compiled[0].run.compiled._cache_size()
     b = solve(OSCILLATOR, 0.0, 1.0, [1.0, 0.0], p=9.0, times=[0.5, 1.0], rtol=1e-4)
-    assert compiled[0].run._cache_size() == before
+    assert compiled[0].run.compiled._cache_size() == before
     assert a.x[-1, 0] == pytest.approx(np.cos(1.0), abs=1e-5)
     assert b.x[-1, 0] == pytest.approx(np.cos(3.0), abs=1e-3)
 

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 
+from ..solvers.shared_programs import as_data
 from ..solvers.xla.register import Handlers, why_not
 from .derivatives import Linearization, dependencies, linearize, tangents
 from .graph import Graph, Piece
@@ -75,14 +76,14 @@ class PlannedFunction:
         """The plan as native code reads it: words, and constants."""
         from . import native
 
-        return native.encode(self.plan), np.asarray(self.plan.constants, float)
+        return as_data(native.encode(self.plan)), as_data(np.asarray(self.plan.constants, float))
 
     def encoded_linearization(self, active: Active) -> tuple[np.ndarray, np.ndarray]:
         """The same of the derivative by some of the vectors."""
         from . import native
 
         linear, plan = self.linearization(active)
-        return native.encode(plan, linear), np.asarray(plan.constants, float)
+        return as_data(native.encode(plan, linear)), as_data(np.asarray(plan.constants, float))
 
     @property
     def rows(self) -> int:

@@ -42,6 +42,9 @@ from .output import Buffer, evaluate
 from .start import Origin, first_matrix, no_origin, start
 from .workspaces import Workspaces
 
+FEW = 32
+"""With so few unknowns native code makes whole steps, and what XLA does between them needs no optimization:
+first runs take a quarter less time, later ones the same. With 100 unknowns those take a fifth longer."""
 LOOPS = ("auto", "native", "jax")
 CORRECTORS = ("whole", "stages")
 
@@ -194,6 +197,7 @@ def compile_problem(
         found = matrix(gather, t, x, xdot, p, c)
         seen = found.real if is_radau else found
     chosen = (choose_stage_solver if is_radau else choose_solver)(linear_solver, pattern, seen)
+    is_quick = attempts_by is native_attempt and native_attempt.makes_whole_steps(problem, chosen.solver)
     method = Method(problem, chosen.solver, pattern.directions, formulas, inlined)
     tables = Tables(gather, chosen.solver.tables, jax.device_put(problem.slope_places))
     nowhere = placeholder = None
@@ -208,7 +212,7 @@ def compile_problem(
         tables=tables,
         loop=note,
         not_inlined=why_not,
-        run=jit(partial(_run, method, attempts_by)),
+        run=(once if is_quick and problem.size <= FEW else jit)(partial(_run, method, attempts_by)),
         event=once(partial(_event, method)),
         one_pass=once(_of_events(problem, "one_pass")),
         rows_of_mode=once(partial(rows_of_mode, problem)),

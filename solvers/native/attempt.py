@@ -24,7 +24,7 @@ from ..method.projection import onto_constraints
 from ..method.rounding import Rounding
 from ..method.state import State, rounding_numbers
 from ..method.table import in_place_if, start_again
-from ..problem import Planned
+from ..problem import Planned, Problem
 from ..xla.call import call
 from ..xla.register import Handlers
 from ..xla.register import why_not as xla_why_not
@@ -88,8 +88,13 @@ def attempt(
 
 def _planned(context: Context) -> Planned | None:
     """The residual as data, where steps are made from that."""
-    is_small = isinstance(context.method.solver, DenseSolver) and context.problem.size <= MOST_UNKNOWNS
-    return context.problem.planned if is_small else None
+    return context.problem.planned if makes_whole_steps(context.problem, context.method.solver) else None
+
+
+def makes_whole_steps(problem: Problem, solver: Any) -> bool:
+    """Whether native code makes whole steps, the equations included."""
+    is_small = isinstance(solver, DenseSolver) and problem.size <= MOST_UNKNOWNS
+    return problem.planned is not None and is_small
 
 
 def watches(context: Context) -> bool:
