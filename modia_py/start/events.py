@@ -144,6 +144,6 @@ def _endless(program: Program, before: Arguments, after: Arguments) -> Simulatio
     return SimulationError(
         f"{program.structure.flat.name}: no start was found at which relations and values fit each other; "
         f"they change each other for ever:{listed}\n"
-        f"Two conditions may contradict each other, or a value follows its own opposite: thresholds that are "
-        f"apart (a hysteresis), or a `when` in place of an `always`, end this."
+        f"Two conditions may contradict each other, or a value follows its own opposite: thresholds that "
+        f"are apart (a hysteresis), or a `when` in place of an `always`, end this."
     )
