@@ -17,7 +17,6 @@ from modia_py import (
     Input,
     Model,
     ModelError,
-    ModelWarning,
     Par,
     SimulationError,
     Var,
@@ -112,6 +111,8 @@ def test_heat_rod_by_its_parameters():
 @pytest.mark.slow
 def test_transistor_amplifier():
     theta = {"r0.R": 1000.0, "supply.V": 6.0, "emitter1.C": 2e-6}
+    # Differences by what has little effect have to be large, or rounding of the run is seen.
+    parts = {"r0.R": 0.1, "supply.V": 1e-4, "emitter1.C": 1e-2}
     outputs, options = ["t2.c.v", "t1.e.v"], {"params": list(theta), "atol": 1e-11}
     f = translate(Amplifier()).function(outputs, [0.002, 0.011], rtol=1e-10, **options)
     backward, forward = jax.jacrev(f)(theta), jax.jacfwd(f)(theta)
@@ -119,7 +120,7 @@ def test_transistor_amplifier():
         for name, value in theta.items():
             found = np.asarray(backward[output][name])
             assert_allclose(found, forward[output][name], rtol=1e-8)
-            expected = differences(f, theta, output, name, 1e-4 * min(1.0, value))
+            expected = differences(f, theta, output, name, parts[name] * min(1.0, value))
             assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
@@ -339,47 +340,6 @@ def test_a_failed_run_is_nan_and_says_why():
     assert np.isfinite(values).tolist() == [True, False, True]
     assert (np.asarray(status) == 1).tolist() == [True, False, True]
     assert Status(int(status[1])).failed
-
-
-class Grazing(Model):
-    a = Par(1.0)
-    x, v = Var(init=0.0), Var(init=0.0)
-    hit = Discrete(0.0)
-
-    def equations(self):
-        rows = [der(self.x) == 3 * (time - 1) ** 2 * self.a, der(self.v) == self.hit]
-        return [*rows, when(self.x > self.a, assign(self.hit, 1.0))]
-
-
-def test_where_there_is_no_derivative():
-    f = translate(Grazing()).function(["v"], [2.0], ["a"], rtol=1e-9)
-    with pytest.warns(ModelWarning, match="only touches its limit"):
-        gradient = jax.grad(lambda theta: f(theta)["v"][0])({"a": 1.0})
-    assert np.isnan(gradient["a"])
-
-
-class Abrupt(Model):
-    T = Par(0.5)
-    x = Var(init=0.0)
-
-    def equations(self):
-        return [der(self.x) == np.where(time > self.T, 1.0, 0.0)]
-
-
-def test_a_jump_without_event_that_a_parameter_moves():
-    f = translate(Abrupt()).function(["x"], [1.0], ["T"])
-    with pytest.warns(ModelWarning, match="Write `where"):
-        gradient = jax.grad(lambda theta: f(theta)["x"][0])({"T": 0.5})
-    assert np.isnan(gradient["T"])
-
-
-def test_an_output_at_the_time_of_an_event(ball):
-    f = ball.function(["h"], [0.3, float(np.sqrt(2 / 9.81))], ["e"], ["h"], rtol=1e-9)
-    with pytest.warns(ModelWarning, match="is a time of output"):
-        assert np.isnan(jax.grad(lambda theta: f(theta)["h"][1])({"h": 1.0})["h"])
-    # What does not move the event has a derivative, and so have other times.
-    assert_allclose(jax.grad(lambda theta: f(theta)["h"][1])({"e": 0.7})["e"], 0.0, atol=1e-9)
-    assert_allclose(jax.grad(lambda theta: f(theta)["h"][0])({"h": 1.0})["h"], 1.0)
 
 
 def test_steps_that_do_not_fit_in_memory_are_made_again():

@@ -78,6 +78,8 @@ def test_the_examples_in_documents_run(document, tmp_path, monkeypatch):
     """The blocks of a page are one program; what it writes is what the page shows."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
+    if "import numpyro" in document.read_text():
+        pytest.importorskip("numpyro")
     monkeypatch.syspath_prepend(ROOT / "docs")
     monkeypatch.syspath_prepend("")
     monkeypatch.chdir(tmp_path)  # examples may write files, and import them

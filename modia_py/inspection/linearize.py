@@ -10,8 +10,9 @@ Which states are independent is decided by elimination with pivots on the constr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,9 @@ from ..program.program import Arguments, Program
 from ..program.row_names import x_name
 
 MOST_UNKNOWNS = 5000
+HIGHER = 1e-9
+"""Dependency on derivatives of inputs that is taken for rounding."""
+Matrices = tuple[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,13 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:6]) + (" ..." if len(names) > 6 else "") if names else "none"
 
 
+def check_size(program: Program, most: int = MOST_UNKNOWNS) -> None:
+    """Complain about a model for which dense matrices are too large."""
+    n = program.functions.size
+    if n > most:
+        raise ModelError(f"The model has {n} unknowns in x: linearize makes dense matrices up to {most}.")
+
+
 def linear_model(
     program: Program,
     t: float,
@@ -89,30 +100,90 @@ def linear_model(
 
     `inputs` are elements of the inputs by name, `outputs` places and signs in w, in their shapes.
     """
-    n, differential = program.functions.size, program.functions.differential_rows
-    if n > MOST_UNKNOWNS:
-        raise ModelError(
-            f"The model has {n} unknowns in x: linearize makes dense matrices up to {MOST_UNKNOWNS}."
-        )
-    u0 = program.inputs(t, arguments)
-    functions, p = program.functions, arguments.p
+    check_size(program)
+    p, u = arguments.p, program.inputs(t, arguments)
+    z = np.concatenate([x, xdot])
+    form = make_linear_form(program, t, z, p, u, inputs, outputs)
+    (A, B, C, D), higher = (
+        jax.tree.map(np.asarray, part) for part in form.matrices(program, t, jnp.asarray(z), p, u)
+    )
+    refuse_derivatives(higher)
+    return Linearization(A, B, C, D, form.states, form.inputs, form.outputs, float(t))
 
-    def equations(z: jax.Array, u: jax.Array) -> jax.Array:
+
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """Which elements of z = [x, xdot] are the states of a linear model, and which follow from them; the
+    columns and rows of its matrices."""
+
+    independent: np.ndarray
+    dependent: np.ndarray
+    columns: np.ndarray
+    """Elements of the inputs."""
+    places: np.ndarray
+    signs: np.ndarray
+    """Of the outputs in w."""
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def matrices(self, program: Program, t: Any, z: Any, p: Any, u: Any) -> tuple[Matrices, Any]:
+        """A, B, C, D as functions of a consistent point, for JAX; and the largest dependency on derivatives
+        of inputs, which these matrices say nothing of."""
+        by_z, by_u = jax.jacfwd(equations_of(program, t, p), (0, 1))(z, u)
+        n = len(z) // 2
+
+        def values(z: Any, u: Any) -> Any:
+            return program.functions.values(t, z[:n], z[n:], p, u)
+
+        w_z, w_u = jax.jacfwd(values, (0, 1))(z, u)
+        matrix = by_z[:, self.dependent]
+        right = jnp.concatenate([by_z[:, self.independent], by_u], axis=1)
+        found = -jnp.linalg.solve(matrix, right)
+        count = len(self.independent)
+        s_of_z = jnp.zeros((len(z), count)).at[self.independent, np.arange(count)].set(1.0)
+        s_of_z = s_of_z.at[self.dependent].set(found[:, :count])
+        u_of_z = jnp.zeros((len(z), by_u.shape[1])).at[self.dependent].set(found[:, count:])
+        signs, rates = self.signs[:, None], n + self.independent
+        of_s = signs * (w_z[self.places] @ s_of_z)
+        of_u = signs * (w_z[self.places] @ u_of_z + w_u[self.places])
+        higher = np.arange(program.functions.input_size, by_u.shape[1])
+        largest = jnp.max(
+            jnp.abs(jnp.concatenate([u_of_z[rates][:, higher], of_u[:, higher]])), initial=0.0
+        )
+        return (s_of_z[rates], u_of_z[rates][:, self.columns], of_s, of_u[:, self.columns]), largest
+
+
+def equations_of(program: Program, t: Any, p: Any) -> Callable[[Any, Any], Any]:
+    """G(z, u)."""
+    functions = program.functions
+    n, differential = functions.size, functions.differential_rows
+
+    def equations(z: Any, u: Any) -> Any:
         own, slope = z[:n], z[n:]
 
-        def residual(t: jax.Array, own: jax.Array, u: jax.Array) -> jax.Array:
+        def residual(t: Any, own: Any, u: Any) -> Any:
             return functions.residual(t, own, slope, p, u)
 
         u_rate = jnp.concatenate([u[functions.input_size :], jnp.zeros(functions.input_size)])
-        value, rate = jax.jvp(residual, (jnp.asarray(t), own, u), (jnp.ones(()), slope, u_rate))
+        value, rate = jax.jvp(residual, (jnp.asarray(t, float), own, u), (jnp.ones(()), slope, u_rate))
         return jnp.concatenate([value, rate[differential:]])
 
-    def values(z: jax.Array, u: jax.Array) -> jax.Array:
-        return functions.values(t, z[:n], z[n:], p, u)
+    return equations
 
-    z = jnp.asarray(np.concatenate([x, xdot]))
-    by_z, by_u = (np.asarray(part) for part in jax.jacfwd(equations, (0, 1))(z, u0))
-    w_z, w_u = (np.asarray(part) for part in jax.jacfwd(values, (0, 1))(z, u0))
+
+def make_linear_form(
+    program: Program,
+    t: float,
+    z: np.ndarray,
+    p: Any,
+    u: Any,
+    inputs: dict[str, np.ndarray],
+    outputs: dict[str, tuple[np.ndarray, np.ndarray]],
+) -> LinearForm:
+    """Choose the states at a consistent point."""
+    n, differential = program.functions.size, program.functions.differential_rows
+    by_z = np.asarray(jax.jacfwd(equations_of(program, t, p))(jnp.asarray(z), u))
     independent = _independent_states(program, by_z[differential:n, :n])
     dependent = np.setdiff1d(np.arange(2 * n), independent)
     dependent = dependent[~np.append(program.layout.integrals, np.zeros(n, bool))[dependent]]
@@ -121,32 +192,21 @@ def linear_model(
         raise SimulationError(
             f"The model cannot be linearized at time {t:g}: its matrix is singular there."
         )
-    s_of_z = np.zeros((2 * n, len(independent)))
-    s_of_z[independent, np.arange(len(independent))] = 1.0
-    s_of_z[dependent] = -np.linalg.solve(matrix, by_z[:, independent])
-    u_of_z = np.zeros((2 * n, by_u.shape[1]))
-    u_of_z[dependent] = -np.linalg.solve(matrix, by_u)
-    columns = np.concatenate([np.zeros(0, int), *(part.ravel() for part in inputs.values())])
-    places = np.concatenate([np.zeros(0, int), *(place.ravel() for place, _ in outputs.values())])
-    signs = np.concatenate([np.zeros(0), *(sign.ravel() for _, sign in outputs.values())])[:, None]
-    rates = n + independent
-    of_u = signs * (w_z @ u_of_z + w_u)[places]
-    higher = np.setdiff1d(np.arange(by_u.shape[1]), np.arange(functions.input_size))
-    _refuse_derivatives(u_of_z[rates][:, higher], of_u[:, higher])
-    return Linearization(
-        s_of_z[rates],
-        u_of_z[rates][:, columns],
-        signs * (w_z @ s_of_z)[places],
-        of_u[:, columns],
+    return LinearForm(
+        independent,
+        dependent,
+        np.concatenate([np.zeros(0, int), *(part.ravel() for part in inputs.values())]),
+        np.concatenate([np.zeros(0, int), *(place.ravel() for place, _ in outputs.values())]),
+        np.concatenate([np.zeros(0), *(sign.ravel() for _, sign in outputs.values())]),
         tuple(x_name(program, int(k)) for k in independent),
         tuple(_names({name: part.shape for name, part in inputs.items()})),
         tuple(_names({name: part[0].shape for name, part in outputs.items()})),
-        float(t),
     )
 
 
-def _refuse_derivatives(*parts: np.ndarray) -> None:
-    if any(np.abs(part).max(initial=0.0) > 1e-9 for part in parts):
+def refuse_derivatives(higher: Any) -> None:
+    """Complain about a model that depends on derivatives of its inputs."""
+    if higher > HIGHER:
         raise ModelError(
             "The model depends on derivatives of its inputs, so it has no linear model of the form "
             "der(s) = A s + B u, y = C s + D u. Let the input drive an integrator, or choose other outputs."

@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import ModelError
 from .function import SimulationFunction, make_function
+from .linear_function import LinearizationFunction
 from .sensitivities import Sensitivities, find_sensitivities
+from .theta import make_names
 
 POINTS = 101
 
@@ -82,6 +84,69 @@ class DerivativeMethods:
         {'k': -0.367879, 'x': 0.367879}
         """
         return make_function(self, outputs, times, params, init, inputs, derivative, options)
+
+    def linearization_function(
+        self,
+        time: float = 0.0,
+        params: Sequence[str] = (),
+        init: Sequence[str] = (),
+        inputs: Mapping[str, Any] | Sequence[str] = (),
+        *,
+        outputs: Sequence[str] = (),
+        **options: Any,
+    ) -> LinearizationFunction:
+        """Make a pure function for JAX of `linearize`: names in, matrices out, with derivatives.
+
+        Parameters
+        ----------
+        time : float
+            When; the model is simulated up to it.
+        params, init : sequence of str
+            Parameters, and variables whose start values the argument of the function may contain.
+        inputs : mapping of str to tuple, number or array
+            All inputs of the model, as for `simulate`. They are the inputs u of the linear model; the
+            argument may contain values of tables and constants.
+        outputs : sequence of str
+            Names of the variables y.
+        **options
+            As for `function`.
+
+        Returns
+        -------
+        LinearizationFunction
+            `f({"c": 2.0})` is a named tuple (A, B, C, D) of arrays; `f.states`, `f.inputs` and `f.outputs`
+            name their rows and columns. Works in `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jacfwd`,
+            `jax.jacrev` and `jax.hessian`. Where the run fails, they are NaN.
+
+        Raises
+        ------
+        ModelError
+            If a name or an option is wrong, if the model has no states or more than 500 unknowns in x, or
+            if it depends on derivatives of its inputs.
+        SimulationError
+            If the run with the declared values fails, or if the model is singular there.
+
+        Notes
+        -----
+        The point moves with the argument: derivatives of the matrices contain those of the run.
+
+        Examples
+        --------
+        >>> import jax
+        >>> from modia_py import translate
+        >>> from modia_py.models.examples import Decay
+        >>> f = translate(Decay()).linearization_function(params=["k"])
+        >>> float(f({"k": 2.0}).A[0, 0])
+        -2.0
+        >>> float(jax.grad(lambda theta: f(theta).A[0, 0])({"k": 2.0})["k"])
+        -1.0
+        """
+        time = float(time)
+        start = float(options.get("start_time", 0.0))
+        if not (np.isfinite(time) and time >= start):
+            raise ModelError(f"time = {time:g} is before start_time = {start:g}, or not finite.")
+        names = make_names(self, params, init, inputs, options.pop("fixed_inputs", None))
+        return LinearizationFunction(self, names, time, outputs, options)
 
     def sensitivities(
         self,

@@ -25,6 +25,7 @@ from ..solvers.event_contract import Effect, Occasion
 from ..solvers.events.handle import MOST_PASSES
 from ..solvers.sensitivity.lifted import Jets
 from ..solvers.sensitivity.moves import Point, after_impulse, rebased, slope
+from ..solvers.solution import EventRecord
 from ..start.events import with_rows_of_mode
 from .linear_maps import Held, LinearMaps, NoDerivative
 from .recording import Leg
@@ -59,9 +60,9 @@ class Happened(NamedTuple):
     flow_end: Any
     """and behind it."""
     which: Any
-    """The relation or sample that it is noticed by,"""
-    rate: Any
-    """and how fast that changes; infinite where the event does not move."""
+    """The relation or sample that it is noticed by."""
+    rates: Any
+    """How fast relations and samples change; infinite for those that it is not noticed by."""
     passes: tuple[Pass, ...]
 
 
@@ -78,7 +79,8 @@ class EventDerivative:
         self.jets = Jets(self._happen, linear.jit)
 
     def _happen(self, known: Happened, x: Any, moving: Any) -> Any:
-        """(x, p) before the event -> (x, xdot, p) behind it, at the same fixed time; and its own move."""
+        """(x, p) before the event -> (x, xdot, p) behind it, at the same fixed time; and how far it moves,
+        by each relation and sample that it is noticed by."""
         linear, contract, left = self.linear, self.contract, known.left
         eq, t = linear.equations(left), left.at.t
         xdot = slope(eq, left.factors, left.at, t, x, moving)
@@ -87,14 +89,16 @@ class EventDerivative:
             there = x + xdot * dt + 0.5 * known.flow_left * dt**2
             return t + dt, there, slope(eq, left.factors, left.at, t + dt, there, moving)
 
-        dt = jnp.zeros(())
-        if self.watches:
+        dt, moves = jnp.zeros(()), jnp.zeros(self.watched)
+        if self.watched:
 
-            def improve(dt: Any, _: Any) -> tuple[Any, None]:
-                z = self._residuals((*moved(dt), moving), left.others)[known.which]
-                return dt - (z - jax.lax.stop_gradient(z)) / known.rate, None
+            def improve(dt: Any, _: Any) -> tuple[Any, Any]:
+                z = self._residuals((*moved(dt), moving), left.others)
+                steps = -(z - jax.lax.stop_gradient(z)) / known.rates
+                return dt + steps[known.which], steps
 
-            dt, _ = jax.lax.scan(improve, dt, None, length=ROOT_CORRECTIONS)
+            dt, moves = jax.lax.scan(improve, dt, None, length=ROOT_CORRECTIONS)
+            moves = moves[0]
         now, x, xdot = moved(dt)
         a = contract.begin(now, x, xdot, linear.join(moving, left.others), int(Occasion.DURING))
         moving = linear.moving_of(a)
@@ -115,12 +119,32 @@ class EventDerivative:
         behind = linear.equations(end), end.factors, end.at
         xdot = slope(*behind, now, x, moving)
         x = x - xdot * dt + 0.5 * known.flow_end * dt**2
-        return x, slope(*behind, t, x, moving), moving, dt
+        return x, slope(*behind, t, x, moving), moving, moves
 
     @property
-    def watches(self) -> bool:
-        """Whether there is anything that events are noticed by."""
-        return len(self.events.functions.relations) + len(self.events.functions.sample_places) > 0
+    def watched(self) -> int:
+        """How many relations and samples events may be noticed by."""
+        return len(self.events.functions.relations) + len(self.events.functions.sample_places)
+
+    def noticed_by(self, event: EventRecord) -> list[int]:
+        """The relations and samples, which stand behind them, that an event is noticed by."""
+        functions = self.events.functions
+        relations = np.flatnonzero(np.isin(functions.relations.place, event.triggers))
+        samples = np.flatnonzero(np.isin(functions.sample_places, event.triggers))
+        return [*relations.tolist(), *(samples + len(functions.relations)).tolist()]
+
+    def check_together(self, happened: Happened, moves: np.ndarray) -> None:
+        """Complain about an event that moves differently by different relations; the first axis of `moves`
+        counts directions."""
+        own = np.asarray(moves)[:, np.isfinite(np.asarray(happened.rates))]
+        if not own.shape[1]:
+            return
+        largest, first = np.abs(own).max(axis=1), own[:, :1]
+        if not np.all(np.abs(own - first).max(axis=1) <= TOGETHER * largest):
+            raise NoDerivative(
+                f"Two events take place at time {float(happened.left.at.t):.9g} by coincidence: with other "
+                f"parameters one comes before the other, and there is no derivative."
+            )
 
     def _residuals(self, at: tuple[Any, ...], others: Any) -> Any:
         """Zero where an event is: of relations, and of samples. `at`: t, x, xdot, p."""
@@ -137,58 +161,41 @@ class EventDerivative:
         left = linear.hold(leg.end, leg.arguments, keep)
         end = linear.hold(following.start, following.arguments, keep)
         flow = linear.flow(left)
-        which, rate = self._moment(leg, following, left, flow)
+        which, rates = self._moment(leg, following, left, flow)
         passes = self._passes(leg, left.at, keep)
-        return Happened(left, end, flow, linear.flow(end), which, rate, passes)
+        return Happened(left, end, flow, linear.flow(end), which, rates, passes)
 
     # When ------------------------------------------------------------------------------------------------
 
     def _moments_of(self, held: Held, flow: Any) -> tuple[Any, Any]:
-        """How fast what events are noticed by changes, and its gradients."""
+        """How fast what events are noticed by changes, and its gradients by x."""
 
-        def own(t: Any, x: Any, xdot: Any, moving: Any) -> Any:
-            return self._residuals((t, x, xdot, moving), held.others)
+        def own(t: Any, x: Any, xdot: Any) -> Any:
+            return self._residuals((t, x, xdot, held.moving), held.others)
 
-        still = jax.tree.map(jnp.zeros_like, held.moving)
-        at = (*held.at, held.moving)
-        _, rate = jax.jvp(own, at, (jnp.ones(()), held.at.xdot, flow, still))
-        return rate, jax.jacrev(own, argnums=(1, 2, 3))(*at)
+        _, rate = jax.jvp(own, tuple(held.at), (jnp.ones(()), held.at.xdot, flow))
+        return rate, jax.jacrev(own, argnums=1)(*held.at)
 
     def _moment(self, leg: Leg, following: Leg, held: Held, flow: Any) -> tuple[Any, Any]:
-        """What the event is noticed by, and its rate."""
-        event, ef = following.event, self.events.functions
-        assert event is not None
-        relations = np.flatnonzero(np.isin(ef.relations.place, event.triggers)).tolist()
-        samples = np.flatnonzero(np.isin(ef.sample_places, event.triggers)) + len(ef.relations)
-        chosen = [*relations, *samples.tolist()]
+        """What the event is noticed by first, and rates."""
+        assert following.event is not None
+        chosen = self.noticed_by(following.event)
+        rates = np.full(self.watched, np.inf)
         if not chosen:
-            return np.int32(0), np.float64(np.inf)
-        rate, gradients = jax.tree.map(np.asarray, self._moments(held, flow))
-        self._check_rates(rate, gradients[0], leg, relations)
-        forms = [
-            np.concatenate([np.ravel(part[k]) for part in jax.tree.leaves(gradients)]) / rate[k]
-            for k in chosen
-        ]
-        self._check_together(forms, float(held.at.t))
-        return np.int32(chosen[0]), np.float64(rate[chosen[0]])
+            return np.int32(0), rates
+        rate, of_x = jax.tree.map(np.asarray, self._moments(held, flow))
+        self._check_rates(rate, of_x, leg, chosen)
+        rates[chosen] = rate[chosen]
+        return np.int32(chosen[0]), rates
 
-    def _check_rates(self, rate: np.ndarray, of_x: np.ndarray, leg: Leg, relations: list[int]) -> None:
+    def _check_rates(self, rate: np.ndarray, of_x: np.ndarray, leg: Leg, chosen: list[int]) -> None:
         sizes = np.abs(of_x) @ np.resize(leg.fastest(), of_x.shape[1])
-        for k in relations:
+        for k in (k for k in chosen if k < len(self.events.functions.relations)):
             if not abs(rate[k]) > GRAZING * sizes[k]:
                 text = self.events.functions.relations
                 raise NoDerivative(
                     f"`{text.text(k)}` ({text.source(k)}) only touches its limit at time "
                     f"{float(leg.end.t):.9g}: the time of the event has no derivative."
-                )
-
-    def _check_together(self, forms: list[np.ndarray], t: float) -> None:
-        first = forms[0]
-        for other in forms[1:]:
-            if not np.abs(first - other).max() <= TOGETHER * max(np.abs(first).max(), np.abs(other).max()):
-                raise NoDerivative(
-                    f"Two events take place at time {t:.9g} by coincidence: with other parameters one "
-                    f"comes before the other, and there is no derivative."
                 )
 
     # What follows ----------------------------------------------------------------------------------------

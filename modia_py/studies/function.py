@@ -22,62 +22,24 @@ from .host_simulation import HostSimulation, Simulations
 from .jax_rules import call, call_on_host
 from .recording import check_method
 from .theta import Names, make_names
+from .wanted import Variables, Wanted
 
 DERIVATIVES = ("reverse", "forward")
 MEMORY = 500e6
 """Bytes."""
+AT_LEAST = 1e-9
+"""How long a run is whose only time is its start."""
 
 Theta = dict[str, Any]
 
 
-class SimulationFunction:
-    """A pure function of a dictionary: `CompiledModel.function` makes it.
+class FunctionOfRun:
+    """A function of a dictionary whose values are those of a run."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        What the dictionary may contain.
-    outputs : tuple of str
-        What is returned.
-    times : array
-        The leading axis of what is returned.
-    """
-
-    def __init__(
-        self, sim: Any, outputs: Sequence[str], times: Any, names: Names, derivative: str, options: Theta
-    ):
-        if derivative not in DERIVATIVES:
-            raise ModelError(f"There is no derivative {derivative!r}; there are 'reverse' and 'forward'.")
-        self._shapes = _output_shapes(sim, outputs)
-        memory = float(options.pop("memory", MEMORY))
-        if not memory > 0:
-            raise ModelError(f"memory = {memory:g}: so many bytes are allowed for the steps of a run.")
-        self.names, self.outputs = names.all, tuple(outputs)
-        start = float(options.get("start_time", 0.0))
-        self.times = np.atleast_1d(np.asarray(times, float))
-        if not self.times.size:
-            raise ModelError("times is empty: the function needs times at which to return the outputs.")
-        asked = RunRequest(
-            stop_time=float(max(self.times[-1], np.nextafter(start, np.inf))),
-            times=self.times,
-            **{"progress": False, **options},
-        )
-        asked.checked()
-        check_method(asked)
-        self._named = names
-        self._simulations = Simulations(sim, names, asked, outputs, self._shapes, memory)
+    def __init__(self, names: Names, simulations: Simulations):
+        self.names = names.all
+        self._named, self._simulations = names, simulations
         self._hosts: dict[Any, HostSimulation] = {}
-
-    def __call__(self, theta: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The outputs, each with a leading axis of time; NaN if the run has failed."""
-        host, x = self._host(theta or {})
-        rows = call(host, x)
-        found, first = {}, 0
-        for name, shape in self._shapes.items():
-            size = int(np.prod(shape, dtype=int))
-            found[name] = rows[:, first : first + size].reshape(len(self.times), *shape)
-            first += size
-        return found
 
     def status(self, theta: Mapping[str, Any] | None = None) -> Any:
         """How the run ended, also inside of `jax.jit` and `jax.vmap`.
@@ -137,6 +99,66 @@ class SimulationFunction:
             )
         parts = [value.reshape(-1) for value in values.values()]
         return self._hosts[key], jnp.concatenate([jnp.zeros(0), *parts])
+
+
+class SimulationFunction(FunctionOfRun):
+    """A pure function of a dictionary: `CompiledModel.function` makes it.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the dictionary may contain.
+    outputs : tuple of str
+        What is returned.
+    times : array
+        The leading axis of what is returned.
+    """
+
+    def __init__(
+        self, sim: Any, outputs: Sequence[str], times: Any, names: Names, derivative: str, options: Theta
+    ):
+        if derivative not in DERIVATIVES:
+            raise ModelError(f"There is no derivative {derivative!r}; there are 'reverse' and 'forward'.")
+        self._shapes = _output_shapes(sim, outputs)
+        self.outputs = tuple(outputs)
+        self.times = np.atleast_1d(np.asarray(times, float))
+        if not self.times.size:
+            raise ModelError("times is empty: the function needs times at which to return the outputs.")
+        super().__init__(names, make_simulations(sim, names, self.times, Variables(self._shapes), options))
+
+    def __call__(self, theta: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The outputs, each with a leading axis of time; NaN if the run has failed."""
+        host, x = self._host(theta or {})
+        rows = call(host, x)
+        found, first = {}, 0
+        for name, shape in self._shapes.items():
+            size = int(np.prod(shape, dtype=int))
+            found[name] = rows[:, first : first + size].reshape(len(self.times), *shape)
+            first += size
+        return found
+
+
+def make_simulations(
+    sim: Any, names: Names, times: np.ndarray, wanted: Wanted, options: Theta
+) -> Simulations:
+    """Runs up to the last of these times."""
+    memory = float(options.pop("memory", MEMORY))
+    if not memory > 0:
+        raise ModelError(f"memory = {memory:g}: so many bytes are allowed for the steps of a run.")
+    accuracy = options.pop("accuracy", None)
+    if accuracy is not None and not accuracy > 0:
+        raise ModelError(
+            f"accuracy = {accuracy:g}: a part of the largest value of a derivative, above zero."
+        )
+    start = float(options.get("start_time", 0.0))
+    asked = RunRequest(
+        stop_time=float(max(times[-1], start + AT_LEAST * (1.0 + abs(start)))),
+        times=times,
+        **{"progress": False, **options},
+    )
+    asked.checked()
+    check_method(asked)
+    return Simulations(sim, names, asked, wanted, memory, accuracy)
 
 
 def _output_shapes(sim: Any, outputs: Sequence[str]) -> dict[str, tuple[int, ...]]:

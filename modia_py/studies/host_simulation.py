@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -24,8 +24,10 @@ from ..solvers.compile_options import quick_jit
 from ..solvers.status import Status
 from .linear_maps import NoDerivative
 from .recording import Recording, record
+from .resolution import Resolution
 from .run_derivative import RunDerivatives
 from .theta import Names, RunData
+from .wanted import Wanted
 
 REMEMBERED, REMEMBERED_BYTES = 64, 64e6
 """Runs of which derivatives may still be asked for, and what they may take together."""
@@ -40,14 +42,14 @@ Theta = dict[str, Any]
 
 
 class Simulations:
-    """Runs of one model with one choice of outputs; the last ones are remembered."""
+    """Runs of one model of which the same is wanted; the last ones are remembered."""
 
     def __init__(
-        self, sim: Any, names: Names, asked: RunRequest, outputs: Sequence[str], shapes: Any, memory: float
-    ):
+        self, sim: Any, names: Names, asked: RunRequest, wanted: Wanted, memory: float,
+        accuracy: float | None = None,
+    ):  # fmt: skip
         self.sim, self.names, self.asked, self.memory = sim, names, asked, memory
-        self.outputs, self.shapes = tuple(outputs), dict(shapes)
-        self.width = sum(int(np.prod(shape, dtype=int)) for shape in shapes.values())
+        self.wanted, self.resolution = wanted, Resolution(asked.rtol, accuracy)
         self._runs: OrderedDict[bytes, Any] = OrderedDict()
         self._data: dict[Any, Any] = {}
         self._lock = Lock()
@@ -61,7 +63,7 @@ class Simulations:
                 return self._runs[key]
         asked = RunRequest(**{**self.asked.__dict__, **self.names.request(theta)})
         try:
-            found: Any = record(self.sim, asked, self.memory)
+            found: Any = record(self.sim, asked, self.memory, self.names.inputs)
         except SimulationError as error:
             found = error
         with self._lock:
@@ -76,15 +78,12 @@ class Simulations:
         """What is compiled for derivatives of these outputs: shared by all functions that have them."""
         sim, solver = self.sim, self.asked.linear_solver
         known = sim.translation.cache.derivatives
-        key = found.signals.key, self.outputs, solver, self.asked.method
+        key = found.signals.key, self.wanted.key, solver, self.asked.method
         legs = found.legs  # made outside of the lock
         assert legs
         with self._lock:
             if key not in known:
-                program = sim.translation.program(found.signals)
-                places = [sim._places(program, name) for name in self.outputs]
-                place, sign = (np.concatenate([part[k] for part in places]) for k in (0, 1))
-                known[key] = RunDerivatives(sim, found, (place, sign), solver, self.asked.method)
+                known[key] = RunDerivatives(sim, found, self.wanted, solver, self.asked.method)
                 while len(known) > MOST_DERIVATIVES:
                     del known[next(iter(known))]
             return known[key]
@@ -108,7 +107,7 @@ class HostSimulation:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return len(self.simulations.asked.times), self.simulations.width
+        return len(self.simulations.asked.times), self.simulations.wanted.width
 
     def theta(self, x: Any) -> Theta:
         """A vector by name."""
@@ -132,9 +131,7 @@ class HostSimulation:
         found = self.simulations.run(self.theta(x))
         if isinstance(found, Exception):
             return np.full(self.shape, np.nan)
-        rows, result = found.result.output_rows, found.result
-        parts = [np.asarray(result[name], float)[rows] for name in self.simulations.outputs]
-        return np.concatenate([part.reshape(len(rows), -1) for part in parts], axis=1)
+        return self.simulations.wanted.read(found)
 
     def push(self, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         def push(found: Recording, derivatives: RunDerivatives, u: np.ndarray) -> np.ndarray:
@@ -184,6 +181,8 @@ class HostSimulation:
             return np.full(shape, np.nan)
         try:
             derivatives = self.simulations.derivatives_of(found)
+            derivatives.jumps.check(found)
+            self._resolve(found, derivatives, x)
             at_once = max(1, int(SWEEP_BYTES / (8 * TABLE * derivatives.program.problem.size)))
             pieces = [
                 function(found, derivatives, *(part[first : first + at_once] for part in given))
@@ -194,18 +193,34 @@ class HostSimulation:
             return np.full(shape, np.nan)
         return np.concatenate(pieces)
 
+    def _resolve(self, found: Recording, derivatives: RunDerivatives, x: np.ndarray) -> None:
+        """Have steps that are short enough for derivatives by these names."""
+
+        def error() -> float:
+            return derivatives.error(found, self._data(found).push(x, self._along(x)))
+
+        self.simulations.resolution.resolve(found, (self.names, self.shapes), error)
+
+    def _along(self, x: np.ndarray) -> np.ndarray:
+        """A direction in which no two contributions cancel, and all are about as large."""
+        sizes, first = np.abs(x), 0
+        for shape in self.shapes:
+            own = slice(first, first + int(np.prod(shape, dtype=int)))
+            sizes[own] = np.maximum(sizes[own], 0.1 * sizes[own].max(initial=0.0) or 1.0)
+            first = own.stop
+        return (sizes * np.sqrt(2.0 + np.arange(self.size)))[None]
+
     def _check(
         self, found: Recording, derivatives: RunDerivatives, data: DataMaps, x: np.ndarray, w: np.ndarray
     ) -> None:
         """What tangents see on their way, gradients have to be asked for: whether times of stops and events
         move with what the derivative is taken by."""
-        # A direction in which no two contributions cancel.
-        along = np.sqrt(2.0 + np.arange(self.size))[None]
-        tangent = data.push(x, along)
+        tangent = data.push(x, self._along(x))
         derivatives.check_times(found, np.asarray(tangent.p)[0] != 0)
         rows = derivatives.rows_at_events(found)
-        if any(np.any(w[:, row] != 0) for row in rows):
-            derivatives.push(found, tangent)
+        at_events = any(np.any(w[:, row] != 0) for row in rows)
+        if at_events or derivatives.has_coincidences(found):
+            derivatives.push(found, tangent, at_events=at_events)
 
     def _data(self, found: Recording) -> DataMaps:
         known, key = self.simulations._data, (found.signals.key, self.names, self.shapes)

@@ -58,7 +58,7 @@ class LinearMaps:
             eq, t = self.equations(held), held.at.t
             if jumps is not None:
                 x = after_impulse(eq, held.factors, held.at, t, x, moving)
-            return x, slope(eq, held.factors, held.at, t, x, moving), moving, jnp.zeros(())
+            return x, slope(eq, held.factors, held.at, t, x, moving), moving, jnp.zeros(0)
 
         def flow(held: Held) -> Any:
             """The second derivative of x by time."""

@@ -8,7 +8,7 @@ Where an event was located within a step, the step is taken to end there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
@@ -35,6 +35,8 @@ DIFFERENTIATED = ("bdf", "radau", "inline-bdf")
 PART_FOR_STEPS = 0.4
 """Of the memory that is allowed: points of steps. The rest is for what is computed from them."""
 AT_ONCE = 256
+SHORTENED_ORDER = 2
+"""Least order of steps that were shortened for derivatives: for a run at rest the first one is enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +90,7 @@ class Leg:
 class Recording:
     """All of a run that derivatives need; its steps are found when they are asked for."""
 
+    program: Program
     signals: Signals
     arguments: Arguments
     """As they were before the start."""
@@ -98,9 +101,15 @@ class Recording:
     """At the wanted times, as the result has them; with the times that the equations see."""
     result: Result
     asked: RunRequest
-    find_legs: Callable[[], tuple[Leg, ...]]
+    find_legs: Callable[[float], tuple[Leg, ...]]
+    """Steps are not longer than this."""
+    longest: float = np.inf
     lock: Lock = field(default_factory=Lock)
     found: tuple[Leg, ...] | None = None
+    resolved: set[Any] = field(default_factory=set)
+    """Names by which tangents were found accurate."""
+    jump: str | None = None
+    """What there is to say of a jump that is no event; empty if there is none, None before it is known."""
 
     @property
     def bytes(self) -> float:
@@ -118,8 +127,23 @@ class Recording:
     def legs(self) -> tuple[Leg, ...]:
         with self.lock:
             if self.found is None:
-                self.found = self.find_legs()
+                self.found = self.find_legs(self.longest)
             return self.found
+
+    @property
+    def longest_step(self) -> float:
+        """Of those that were made."""
+        return max((float(leg.made.h.max()) for leg in self.legs if leg.count), default=0.0)
+
+    @property
+    def steps(self) -> int:
+        """How many were made."""
+        return sum(leg.count for leg in self.legs)
+
+    def shorten(self, longest: float) -> None:
+        """Make steps that are not longer than this."""
+        with self.lock:
+            self.longest, self.found = longest, None
 
 
 def check_method(asked: RunRequest) -> None:
@@ -131,8 +155,9 @@ def check_method(asked: RunRequest) -> None:
         )
 
 
-def record(sim: Any, asked: RunRequest, memory: float) -> Recording:
-    """Run a model. The same run with a row at every step is made when derivatives are asked for."""
+def record(sim: Any, asked: RunRequest, memory: float, moving: Sequence[str] = ()) -> Recording:
+    """Run a model. The same run with a row at every step is made when derivatives are asked for; with stops
+    at all knots of tables that are `moving`: what bends there for other values has a tangent that bends."""
     check_method(asked)
     asked = replace(asked, must_restart=True)
     run, program, arguments, point, seconds = sim._run(asked)
@@ -155,10 +180,13 @@ def record(sim: Any, asked: RunRequest, memory: float) -> Recording:
     x, xdot = (_padded(part[chosen], size) for part in (span.x, span.xdot))
     output, times = Point(span.seen[chosen], x, xdot), span.t[chosen]
 
-    def find_legs() -> tuple[Leg, ...]:
+    def find_legs(longest: float) -> tuple[Leg, ...]:
         if not program.functions.size:
             return (_still(arguments, options.start, times),)
-        plan = make_plan(program, signals, before, options.start, options.stop)
+        moved = make_signals(sim.flat, _bent(asked.inputs, moving), options.start, options.stop)
+        plan = make_plan(program, moved, before, options.start, options.stop)
+        stretches = (replace(own, longest_step=min(own.longest_step, longest)) for own in plan.stretches)
+        plan = replace(plan, stretches=tuple(stretches))
 
         def run_again(rows: StepRows) -> Run:
             return integrate(program, arguments, point, replace(options, times=None, rows=rows), plan)
@@ -167,9 +195,25 @@ def record(sim: Any, asked: RunRequest, memory: float) -> Recording:
         steps = run_again(rows)
         if steps.status.failed:
             raise NoDerivative(f"{sim.name}: the run could not be repeated. {steps.message}")
-        return _legs(program, steps, arguments, times, StepStore(rows, run_again))
+        least = 1 if longest == np.inf else SHORTENED_ORDER
+        return _legs(program, steps, arguments, times, StepStore(rows, run_again), least)
 
-    return Recording(signals, before, point, arguments, output, result, asked, find_legs)
+    return Recording(program, signals, before, point, arguments, output, result, asked, find_legs)
+
+
+def _bent(inputs: Any, moving: Sequence[str]) -> Any:
+    """The same inputs with values in these tables between which nothing is constant or straight."""
+    found = dict(inputs or {})
+    for name in moving:
+        if isinstance(found[name], (tuple, list)):
+            knots, values, *rest = found[name]
+            wave = np.cos(np.arange(np.size(values)) ** 2.0).reshape(np.shape(values))
+            found[name] = (
+                knots,
+                np.asarray(values) + wave * (1.0 + np.abs(values).max(initial=0.0)),
+                *rest,
+            )
+    return found or inputs
 
 
 def _padded(rows: np.ndarray, size: int) -> np.ndarray:
@@ -187,7 +231,7 @@ def _still(arguments: Arguments, t: float, times: np.ndarray) -> Leg:
 
 
 def _legs(
-    program: Program, run: Run, arguments: Arguments, times: np.ndarray, store: StepStore
+    program: Program, run: Run, arguments: Arguments, times: np.ndarray, store: StepStore, least: int
 ) -> tuple[Leg, ...]:
     (span,) = run.spans
     assert run.steps is not None
@@ -229,7 +273,7 @@ def _legs(
             own = with_rows_of_mode(program, float(start.t), start.x, start.xdot, own)
         ends_of_steps = _ends(inside, nodes, span.t, float(start.t))
         t = span.t[ends_of_steps]
-        of_steps = _made(np.append(start.t, t), order[ends_of_steps])
+        of_steps = _made(np.append(start.t, t), order[ends_of_steps], least)
         if len(nodes) > 1:
             of_steps = of_steps._replace(order=np.full(len(t), len(nodes)))
         legs.append(
@@ -265,14 +309,14 @@ def _ends(inside: np.ndarray, nodes: np.ndarray, t: np.ndarray, start: float) ->
     return ends
 
 
-def _made(t: np.ndarray, order: np.ndarray) -> Made:
+def _made(t: np.ndarray, order: np.ndarray, least: int) -> Made:
     """Steps between these times. The order of one that ends at an event is that of the one before it, and
     no formula reaches behind the start."""
     h, order = np.diff(t), order.copy()
     for k in range(len(h)):
         if order[k] == 0:
             order[k] = order[k - 1] if k else 1
-        order[k] = min(order[k], k + 1)
+        order[k] = min(max(order[k], least), k + 1)
     return Made(h, np.concatenate([h[:1], h[:-1]]), order)
 
 

@@ -19,8 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arrays.index1 import Slot
-from ..program.program import Arguments, Program
+from ..program.program import Program
 from ..simulation.run import METHODS
 from ..solvers.compile_options import fast_jit
 from ..solvers.loop.compiled import compile_problem
@@ -31,16 +30,18 @@ from ..solvers.sensitivity.moves import first_table
 from ..solvers.sensitivity.stages import StageMaps
 from ..solvers.sensitivity.steps import MultistepMaps
 from .event_derivative import EventDerivative
+from .jumps import Jumps
 from .leg_blocks import Block, blocks_of, filled, row_of, workspace_of
 from .linear_maps import LinearMaps, NoDerivative
 from .recording import Leg, Recording
 from .start_chain import StartChain
 from .theta import RunData
+from .wanted import Wanted
 
-Places = tuple[np.ndarray, np.ndarray]
-"""Of the wanted variables: places in w, and signs."""
 Pair = tuple[Any, Any]
 """A quantity and its tangent, or None."""
+NOTHING = 1e-6
+"""Tangents of outputs that are smaller than those of others by this need not be accurate by themselves."""
 AT_EVENT = 1e-10
 """Relative difference of times below which an output is at an event."""
 
@@ -75,10 +76,10 @@ class Trace:
 class RunDerivatives:
     """Derivatives of the runs of one program, for some outputs. Nothing is compiled for other values."""
 
-    def __init__(self, sim: Any, recording: Recording, places: Places, linear_solver: str, method: str):
+    def __init__(self, sim: Any, recording: Recording, wanted: Wanted, linear_solver: str, method: str):
         self.sim = sim
         self.program: Program = sim.translation.program_without_native_code(recording.signals)
-        program, (place, sign) = self.program, places
+        program = self.program
         first = recording.legs[0]
         example = first.arguments
 
@@ -86,15 +87,9 @@ class RunDerivatives:
             return first.start.t, first.start.x, first.start.xdot, 1e-3
 
         self.compiled = compile_problem(program.problem, example, linear_solver, "ndf", "auto", point)
-        self.signs = np.asarray(sign, float)
-
-        def values(t: Any, x: Any, xdot: Any, arguments: Arguments) -> Any:
-            return self.signs * program.values(t, x, xdot, arguments)[place]
-
+        self.width = wanted.width
+        values, is_consistent = wanted.values(sim, program)
         self.maps = LinearMaps(program, self.compiled, example, values)
-        in_x = program.layout.x_of_place[place]
-        kinds = np.append(program.layout.kind, -1)[in_x]
-        is_consistent = bool(program.functions.size) and not np.all((in_x >= 0) & (kinds == Slot.STATE))
         self.steps: MultistepMaps | StageMaps = MultistepMaps()
         if METHODS[method] == RADAU.name:
             self.steps = StageMaps(program.problem, self.compiled.pattern, linear_solver)
@@ -103,6 +98,7 @@ class RunDerivatives:
             lambda function: fast_jit(function, program.problem.size),
         )  # fmt: skip
         self.start = StartChain(sim, program, self.maps)
+        self.jumps = Jumps(program, example)
         self.events = None if program.events is None else EventDerivative(program, self.maps)
 
     def check_times(self, recording: Recording, moves: np.ndarray) -> None:
@@ -129,28 +125,54 @@ class RunDerivatives:
 
     def push(
         self, recording: Recording, tangent: RunData, second: RunData | None = None,
-        trace: Trace | None = None,
+        trace: Trace | None = None, at_events: bool = True, judged: bool = False,
     ) -> Pair:  # fmt: skip
         """Tangents of the output, shape (directions, times, values), for tangents of the data of the run
-        with an axis of directions in front. With a trace, their tangents in its direction, too."""
-        count = len(jnp.atleast_2d(tangent.p))
-        found = [np.zeros((count, len(recording.output.t), len(self.signs))) for _ in range(2)]
+        with an axis of directions in front. With a trace, their tangents in its direction, too. Without
+        `at_events`, outputs at times of events need none. If it is `judged`, there is one direction, and
+        its error behind it."""
+        count = 2 if judged else len(jnp.atleast_2d(tangent.p))
+        found = [np.zeros((count, len(recording.output.t), self.width)) for _ in range(2)]
         own = None if trace is None else trace.start
         (dx, dxdot, dp), more = self.start.forward(recording, (tangent, second), own)
+        if judged:
+            dx, dxdot, dp = jax.tree.map(
+                lambda part: jnp.stack([part[0], jnp.zeros_like(part[0])]), (dx, dxdot, dp)
+            )
         for number, leg in enumerate(recording.legs):
             here = None if trace is None else trace.legs[number]
             if number:
                 former = None if trace is None else trace.legs[number - 1]
-                (dx, dxdot, dp), more = self._cross(recording, number, former, ((dx, dp), more))
+                (dx, dxdot, dp), more = self._cross(
+                    recording, number, former, ((dx, dp), more), at_events=at_events, judged=judged
+                )
             pair = (dx, dxdot, dp), more
-            (dx, _, dp), more = self._push_leg(recording, leg, here, pair, found)
+            (dx, _, dp), more = self._push_leg(recording, leg, here, pair, found, judged)
             more = None if more is None else (more[0], more[2])
         return found[0], None if trace is None else found[1]
 
+    def error(self, recording: Recording, tangent: RunData) -> float:
+        """An estimate of the error that the steps make in the tangent of the output in one direction, as a
+        part of its largest value, for the worst output. Steps are chosen for the run, and may be too long
+        for that."""
+        if isinstance(self.steps, MultistepMaps):
+            tangents, errors = self.push(recording, tangent, judged=True)[0]
+        else:  # beside steps of half the size, which stay
+            before = self.push(recording, tangent, at_events=False)[0][0]
+            recording.shorten(0.5 * recording.longest_step)
+            tangents = self.push(recording, tangent, at_events=False)[0][0]
+            errors = tangents - before
+        largest, worst = (np.abs(part).max(axis=0) for part in (tangents, errors))
+        if not np.any(largest > 0):
+            return float(worst.max(initial=0.0))
+        return float(np.max(worst / (largest + NOTHING * largest.max())))
+
     def _push_leg(
-        self, recording: Recording, leg: Leg, trace: LegTrace | None, pair: Pair, found: list[np.ndarray]
-    ) -> Pair:
+        self, recording: Recording, leg: Leg, trace: LegTrace | None, pair: Pair, found: list[np.ndarray],
+        judged: bool,
+    ) -> Pair:  # fmt: skip
         """The tangents where the leg ends; rows of output are written."""
+        sweep = self.sweeps.judge if judged else self.sweeps.forward
         (dx, dxdot, dp), second = pair
         moving, others = self.maps.parts(leg.arguments)
         for row in leg.rows[leg.step < 0]:
@@ -172,7 +194,7 @@ class RunDerivatives:
                 variables, moves = (workspace.place(block), table, dp), None
                 if trace is not None and second is not None:
                     moves = trace.place(block), table2, second[2]
-                own, other = self.sweeps.forward(block.known(workspace), variables, moves)
+                own, other = sweep(block.known(workspace), variables, moves)
                 for room, part in zip(found, (own, other), strict=True):
                     if part is not None:
                         room[:, block.chosen] = np.moveaxis(np.asarray(part[1])[: len(block.chosen)], 0, 1)
@@ -293,8 +315,9 @@ class RunDerivatives:
     # Between legs ----------------------------------------------------------------------------------------
 
     def _cross(
-        self, recording: Recording, number: int, trace: LegTrace | None, pair: Pair, backward: bool = False
-    ) -> Pair:
+        self, recording: Recording, number: int, trace: LegTrace | None, pair: Pair, backward: bool = False,
+        at_events: bool = True, judged: bool = False,
+    ) -> Pair:  # fmt: skip
         """From the end of the leg before to the start of this one, or back."""
         leg, following = recording.legs[number - 1], recording.legs[number]
         keep: list[Any] = []
@@ -313,15 +336,27 @@ class RunDerivatives:
         at = self.maps.point(leg.end).x, self.maps.parts(left.arguments)[0]
         moves = None if trace is None else (trace.end, trace.start[2])
         if backward:  # nothing follows from how far the event moves
-            still = jnp.zeros(len(pair[0][0]))
+            count = 0 if following.event is None or self.events is None else self.events.watched
+            still = jnp.zeros((len(pair[0][0]), count))
             pair = (*pair[0], still), None if pair[1] is None else (*pair[1], still)
         tangents = None if moves is None else (moves, pair[1])
         found = (jets.backward if backward else jets.forward)(known, (at, pair[0]), tangents)
         jax.block_until_ready(found)  # while the factors are still there
         if backward:
             return found
-        self._check_output_times(recording, number, np.asarray(found[0][3]))
+        if following.event is not None and self.events is not None and not judged:
+            self.events.check_together(known, found[0][3])
+            if at_events:
+                self._check_output_times(recording, number, np.asarray(found[0][3]))
         return found[0][:3], None if found[1] is None else found[1][:3]
+
+    def has_coincidences(self, recording: Recording) -> bool:
+        """Whether an event is noticed by more than one relation or sample."""
+        events = self.events
+        if events is None:
+            return False
+        legs = recording.legs
+        return any(leg.event is not None and len(events.noticed_by(leg.event)) > 1 for leg in legs)
 
     def rows_at_events(self, recording: Recording) -> list[int]:
         """Rows of the output at times at which there is an event."""
@@ -334,7 +369,7 @@ class RunDerivatives:
 
     def _check_output_times(self, recording: Recording, number: int, dt: np.ndarray) -> None:
         leg, t = recording.legs[number], recording.output.t
-        if leg.event is None or not np.any(dt != 0):
+        if not np.any(dt != 0):
             return
         here = np.abs(t - leg.start.t) <= AT_EVENT * (1.0 + np.abs(t))
         if np.any(here):

@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..method.coefficients import ADVANCE
 from ..method.context import Method
 from .leaves import Leaves
 from .lifted import Lifted
@@ -81,6 +82,7 @@ class Sweeps(NamedTuple):
     """The compiled functions for one problem and one choice of outputs."""
 
     forward: Lifted
+    judge: Lifted
     trace: Lifted
     backward: Lifted
     block: int
@@ -175,6 +177,23 @@ def make_sweeps(
 
         return ahead(known, place, table, dp, of_row, see_step, ())[:2]
 
+    def judge(known: Constants, place: Place, table: Any, dp: Any) -> tuple[Any, Any]:
+        """For a tangent, and for the error that its steps have made so far: a pair in front. Steps of a
+        multistep method: their errors are proportional to their corrections, which are differences."""
+        constants = jnp.asarray(method.formula.error_constants)
+        (first, second) = (jax.tree.map(lambda part, k=k: part[k], dp) for k in (0, 1))
+
+        def see_step(push: Any, k: Any, table: Any, seen: Any) -> Any:
+            order = known.steps.made.order[k]
+            own, error = push(table[0], first)[0], push(table[1], second)[0]
+            made = constants[order] * own[order + 1]
+            return jnp.stack([own, error + jnp.asarray(ADVANCE)[order][:, -1:] * made]), seen
+
+        def of_row(point: Any, wanted: Any, table: Any) -> Any:
+            return jax.vmap(wanted)(table, dp)
+
+        return ahead(known, place, table, dp, of_row, see_step, ())[:2]
+
     def trace(known: Constants, place: Place, table: Any, dp: Any) -> tuple[Any, Any, Any]:
         """The same for one direction: tangents of the table, of x and xdot at steps, and at rows."""
 
@@ -224,7 +243,7 @@ def make_sweeps(
         return table, gradient
 
     return Sweeps(
-        Lifted(forward, jit), Lifted(trace, jit), Lifted(backward, jit),
+        Lifted(forward, jit), Lifted(judge, jit), Lifted(trace, jit), Lifted(backward, jit),
         block_size(maps.stages * method.problem.size),
     )  # fmt: skip
 
