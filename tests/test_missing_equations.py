@@ -16,6 +16,7 @@ from modia_py import (
     Var,
     connect,
     der,
+    time,
     translate,
     where,
 )
@@ -210,3 +211,30 @@ def test_orientations_that_are_stated_twice_are_no_short_circuits():
     said = "The connector Frame has 6 elements that are equal where it is connected, and 3 flows. If those"
     assert said in text
     assert "only one of the components that meet may state them." in text
+
+
+class Surplus(Model):
+    """One equation too many beside the time, inputs, discrete variables and events, in a component."""
+
+    x, y = Var(init=1.0), Var()
+    u, d, k = Input(), Discrete(0.0), Par(1.0)
+
+    def equations(self):
+        return [
+            der(self.x) == self.y * self.k,
+            self.x == time + 1.0 + self.u * where(self.x > 2, self.d, 1.0),
+            der(self.x) == 1.3,
+        ]
+
+
+class Plant(Model):
+    parts = Surplus.array(2)
+    alone = Surplus()
+
+    def equations(self):
+        return []
+
+
+@pytest.mark.parametrize("model", [Surplus, Plant])
+def test_what_stands_in_the_equations_does_not_matter(model):
+    assert "too many" in message(model())

@@ -46,7 +46,8 @@ def _equations_of_data(model: ModelStructure, parts: tuple[SingularSet, ...]) ->
 
 
 def _of_data(model: ModelStructure, equation: FlatEquation) -> Iterator[str]:
-    leaves = [leaf for leaf in equation.equation.leaves if leaf.kind is not SymbolKind.TIME]
+    known = (SymbolKind.DISCRETE, SymbolKind.INPUT, SymbolKind.PARAMETER)
+    leaves = [leaf for leaf in equation.equation.leaves if leaf.kind in known]
     names = {leaf.kind: model.flat.resolve(leaf, equation.owner).name for leaf in reversed(leaves)}
     where = equation.equation.source
     if name := names.get(SymbolKind.DISCRETE):
@@ -217,8 +218,9 @@ def _accounts(model: ModelStructure) -> tuple[dict[int, Any], dict[int, _Account
         account = accounts[id(equation.owner.component)]
         account.own += equation.size
         account.equations.append(equation)
-        symbols = [model.flat.resolve(leaf, equation.owner).symbol for leaf in equation.equation.leaves]
-        inner = [symbol.component for symbol in symbols if symbol.kind is SymbolKind.VARIABLE]
+        variables = [leaf for leaf in equation.equation.leaves if leaf.kind is SymbolKind.VARIABLE]
+        symbols = [model.flat.resolve(leaf, equation.owner).symbol for leaf in variables]
+        inner = [getattr(symbol, "component", None) for symbol in symbols]
         owners = {id(_owner(each)) for each in inner if not isinstance(each, Connector)}
         for owner in owners - {id(equation.owner.component)}:
             accounts[owner].outside += equation.size
