@@ -11,6 +11,7 @@ from modia_py import (
     Par,
     SimulationError,
     Var,
+    always,
     assign,
     der,
     pre,
@@ -209,3 +210,17 @@ def test_a_function_of_states_that_jumps():
     result = simulate(Turns(), 10.0)
     assert result.final("n") == 3
     np.testing.assert_allclose(result.final("q"), 3 * (2 * np.pi - 3) / 2, rtol=1e-6)
+
+
+class Opposite(Model):
+    x = Var(init=0.0)
+    d = Discrete(False)
+
+    def equations(self):
+        return [der(self.x) == 1.0, always(assign(self.d, ~pre(self.d)))]
+
+
+def test_a_value_that_follows_its_own_opposite_is_named():
+    named = r"(?s)change each other for ever:\n    d: \d, then \d\n.*hysteresis"
+    with pytest.raises(SimulationError, match=named):
+        simulate(Opposite(), 1.0)

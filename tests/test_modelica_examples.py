@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
-from modia_py import Model, connect
+from modia_py import (
+    Discrete,
+    Model,
+    Par,
+    assign,
+    clock,
+    connect,
+    hold,
+    previous,
+    sampled,
+    simulate,
+    when,
+)
 from modia_py.models import blocks, electrical, modelica_examples, rotational, translational
 
-from .modelica_reference import meets_published_results
+from .modelica_reference import ALLOWED, DATA, OF_INTERVAL, meets_published_results
 
 
 class First(Model):
@@ -110,6 +125,32 @@ class CauerLowPassAnalog(Model):
         ]
 
 
+class CascadeControlledDrive(Model):
+    """The angle of a load is controlled every 10 ms, its speed every 2 ms."""
+
+    load = rotational.Inertia(J=10.0, phi=0.0, w=0.0)
+    torque = rotational.Torque()
+    kinematicPTP = blocks.KinematicPTP2(q_end=np.pi, qd_max=2.0, qdd_max=3.0)
+    wanted, x, y = Discrete(0.0), Discrete(0.0), Discrete(0.0)
+    T = Par(0.5)
+
+    def equations(self):
+        fast = clock(0.002)
+        slow = fast.sub(5)
+        angle = sampled(self.kinematicPTP.q, slow) - sampled(self.load.phi, slow)
+        speed = self.wanted - sampled(self.load.w, fast)
+        return [
+            connect(self.torque.flange, self.load.flange_a),
+            when(slow, assign(self.wanted, 20.0 * angle)),
+            when(
+                fast,
+                assign(self.x, previous(self.x) + fast.period / self.T * speed),
+                assign(self.y, 100.0 * (self.x + speed)),
+            ),
+            self.torque.tau == hold(self.y),
+        ]
+
+
 EXAMPLES = {
     "CoupledClutches": modelica_examples.CoupledClutches,
     "Friction": modelica_examples.Friction,
@@ -136,3 +177,17 @@ NAMES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_published_results_are_met(name):
     meets_published_results(name, EXAMPLES[name](), NAMES)
+
+
+@pytest.mark.slow
+def test_two_clocks():
+    """All is sampled, so what is published are the largest values and the times of events."""
+    reference = json.loads((DATA / "SubClocked.json").read_text())
+    stop = reference["stop_time"]
+    result = simulate(CascadeControlledDrive(), stop, times=2001)
+    for signal, largest in reference["largest"].items():
+        found = np.abs(result[signal.removeprefix("PI.")]).max()
+        assert abs(found - largest) <= ALLOWED * largest, signal
+    times = np.asarray(result.events.time)
+    for event in reference["event_times"]:
+        assert np.abs(times - event).min() <= OF_INTERVAL * stop

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import SimulationError
+from ..expressions.symbol_kinds import DiscreteRole
 from ..program.program import Arguments, Program
 from ..program.row_names import row_name
 from ..solvers import impulse_start
@@ -127,11 +128,22 @@ def _restarted(program: Program, t: float, point: StartPoint, arguments: Argumen
 def _endless(program: Program, before: Arguments, after: Arguments) -> SimulationError:
     assert program.events is not None
     functions = program.events.functions
-    differ = np.flatnonzero(np.asarray(before.p) != np.asarray(after.p)) - functions.parameter_size
+    old, new = (np.asarray(functions.declared(data.p)) for data in (before, after))
+    differ = np.flatnonzero(old != new)
     relations = functions.relations
     rows = np.flatnonzero(np.isin(relations.place, differ))[:LISTED].tolist()
-    listed = "".join(f"\n    {relations.text(row)}  ({relations.source(row)})" for row in rows)
+    texts = [f"{relations.text(row)}  ({relations.source(row)})" for row in rows]
+    texts += [
+        f"{discrete.name}: {old[place]:g}, then {new[place]:g}"
+        for discrete in program.structure.flat.discretes
+        if discrete.symbol.role is DiscreteRole.DECLARED
+        for place in range(discrete.offset, discrete.offset + discrete.size)
+        if place in differ
+    ]
+    listed = "".join(f"\n    {text}" for text in texts[: 2 * LISTED])
     return SimulationError(
         f"{program.structure.flat.name}: no start was found at which relations and values fit each other; "
-        f"they change each other for ever:{listed}"
+        f"they change each other for ever:{listed}\n"
+        f"Two conditions may contradict each other, or a value follows its own opposite: thresholds that "
+        f"are apart (a hysteresis), or a `when` in place of an `always`, end this."
     )
