@@ -8,9 +8,10 @@ A run begins with the multistep formulas. Now and then it is looked at:
     length          a run this long is worth a trial, whatever the reason
 
 Each is a reason for a trial: so many attempts by Radau IIA, from there on. Then the work for a unit of
-time, before the trial and in it, says which of the two goes on, to the end. Where Radau IIA fails, the run
-goes back. Work is counted, and looks are taken after given numbers of attempts: nothing depends on a clock,
-and runs repeat to the last bit.
+time, since the look before the trial and in it, says which of the two goes on. Radau IIA then goes on to
+the end; a trial that it has lost is repeated when the run has become twice as long. Where it fails, the
+run goes back for good. Work is counted, and looks are taken after given numbers of attempts: nothing
+depends on a clock, and runs repeat to the last bit.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class MethodChoice:
         self.is_over = False
         self._last = Seen(t0)
         self._trial: Seen | None = None
-        self._pace = 0.0
+        self._pace, self._next_trial = 0.0, 0
         self._reason = self._story = ""
 
     def look(self, now: Seen) -> str | None:
@@ -86,21 +87,25 @@ class MethodChoice:
         if self._trial is not None:
             return self._judge(self._trial, now)
         last, self._last = self._last, now
-        self._reason = _reason(last, now)
         self.look_at = now.attempts + LOOK_EVERY
-        if not self._reason:
+        reason = _reason(last, now)
+        if not reason or now.attempts < self._next_trial:
             return None
+        self._reason = reason
         self._trial, self._pace = now, now.pace(last)
         self.look_at = now.attempts + TRIAL
         return RADAU.name
 
     def _judge(self, begun: Seen, now: Seen) -> str | None:
-        self.is_over = True
         own = now.pace(begun)
-        is_better = own > self._pace
+        self.is_over = own > self._pace
         times = own / self._pace if self._pace > 0 else float("inf")
-        self._tell(begun, f"{times:.2g} times as far for the same work", tried=not is_better)
-        return None if is_better else NDF.name
+        self._tell(begun, f"{times:.2g} times as far for the same work", tried=not self.is_over)
+        if self.is_over:
+            return None
+        self._trial, self._last = None, now
+        self._next_trial, self.look_at = 2 * now.attempts, now.attempts + LOOK_EVERY
+        return NDF.name
 
     def give_up(self, now: Seen, status: str) -> str:
         """The formula to go on with after a failure of what was tried."""

@@ -134,7 +134,7 @@ class Solution:
         The times of output, shape (nt,), and x and xdot there, shape (nt, size).
     step : array
         The size of the step in which a row lies, zero at a start: between steps xdot is interpolated, and
-        about as accurate as x over that.
+        about as accurate as x over that. By Radau IIA a quarter of the size.
     order : array
         The order of that step; zero at a start, at events, and where it is not known.
     status : Status

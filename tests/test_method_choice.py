@@ -42,9 +42,12 @@ def test_the_better_one_goes_on():
         chosen.look(Seen(1.0, **{**QUIET, "events": 30}))
         after = Seen(1.11, 1150, 1140, 20, 34, 4000.0 + work)
         assert chosen.look(after) == expected
-        assert chosen.is_over
+        assert chosen.is_over == (expected is None)
     assert "tried at time 1" in chosen.describe("ndf")
     assert "0.88 times as far" in chosen.describe("ndf")
+    for attempts, expected in ((2150, None), (3150, "radau")):  # again when the run is twice as long
+        assert chosen.look_at == attempts
+        assert chosen.look(Seen(2.0, attempts, attempts - 10, 20, attempts, 2.0 * attempts)) == expected
 
 
 def test_a_failure_leads_back():

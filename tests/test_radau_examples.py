@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from modia_py import translate
-from modia_py.models import examples, switched_examples
+from modia_py.models import examples, mechanisms, modelica_examples, switched_examples
 
+LIBRARIES = (examples, switched_examples, modelica_examples, mechanisms)
 QUICK = {"Pendulum": 4.0}
 LONG = {
     "SlidingMass": 2.0,
@@ -19,14 +20,22 @@ LONG = {
     "EngagingShafts": 2.0,
     "Thermostat": 6.0,
     "SampledMotor": 0.2,
+    "BuckConverter": 1e-3,
+    "CoulombOscillator": 3.0,
+    "FullWaveRectifier": 0.04,
+    "CoupledClutches": 1.5,
+    "Friction": 3.0,
+    "ElastoGap": 1.0,
+    "DoublePendulum": 5.0,
+    "FourBar": 2.0,
 }
 CASES = [*QUICK.items(), *(pytest.param(*case, marks=pytest.mark.slow) for case in LONG.items())]
 
 
 @pytest.mark.parametrize(("name", "stop"), CASES)
 def test_examples_end_where_they_end_by_the_other_method(name, stop):
-    library = examples if hasattr(examples, name) else switched_examples
-    sim = translate(getattr(library, name)())
+    model = next(getattr(library, name) for library in LIBRARIES if hasattr(library, name))
+    sim = translate(model())
     one, other = (sim.simulate(stop, method=method, progress=False) for method in ("bdf", "radau"))
     assert other.stats.method.startswith("radau")
     assert other.stats.steps < one.stats.steps

@@ -80,7 +80,7 @@ def run_chunk(
             state = state._replace(xdot_before=old.xdot)
             state = watch(now.problem, now.p, before, sides, state, stretches)
         moved = state.number("reached") > old.number("reached")
-        made = _made(old.numbers, state)
+        made = _made(old.numbers, state, context.formula.of_slopes)
         state, buffer = write_output(state, buffer, per_step, moved, made, nodes)
         return state, vectors, buffer, hybrid
 
@@ -95,10 +95,11 @@ def run_chunk(
     return state, buffer, hybrid
 
 
-def _made(before: jax.Array, state: State) -> jax.Array:
-    """Size and order of the last step, which was counted among those of its order."""
+def _made(before: jax.Array, state: State, of_slopes: float) -> jax.Array:
+    """Size and order of the last step, which was counted among those of its order; of the size the part by
+    which slopes between steps are judged."""
     order = jnp.argmax(histogram(state.numbers) - histogram(before))
-    return jnp.stack([state.number("last_step"), order.astype(float)])
+    return jnp.stack([of_slopes * state.number("last_step"), order.astype(float)])
 
 
 def _now(context: Context, hybrid: Hybrid | None) -> Context:
