@@ -75,6 +75,8 @@ def main(arguments: list[str]) -> None:
     cases = [case for case in problems if not names or case.name in names]
     chosen = [argument.split("=")[1] for argument in arguments if argument.startswith("--method=")]
     methods = chosen[0].split(",") if chosen else ["bdf"]
+    if unknown := set(methods) - {"bdf", "radau", "auto"}:
+        sys.exit(f"--method={','.join(sorted(unknown))}: these problems take bdf, radau or auto")
     tolerances = [10.0**-k for k in range(3, 10)] if "--precision" in arguments else [1e-7]
     print(f"{'problem':15}{'method':>8}{'rtol':>8}{'status':>9}{'digits':>8}{'error/tol':>11}{'steps':>8}{'rejected':>9}"
           f"{'factor.':>9}{'resid.':>8}{'ms':>9}")  # fmt: skip

@@ -19,6 +19,8 @@ import jaxlib
 
 MOST_BYTES = 500_000_000
 """What was used longest ago is deleted when there is more."""
+OFF = ("off", "0", "no", "false", "none")
+"""What people write to switch it off; no directory is made of these names."""
 SHORTEST_COMPILATION = 0.02
 """Seconds; what takes less is not worth a file."""
 
@@ -26,7 +28,7 @@ SHORTEST_COMPILATION = 0.02
 def use_disk_cache() -> Path | None:
     """Let JAX keep compiled programs on disk. Where; None if it is not to, or cannot."""
     chosen = os.environ.get("MODIA_PY_CACHE", "")
-    if chosen.lower() == "off" or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
+    if chosen.lower() in OFF or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
         return None
     directory = Path(chosen or _user_directory()).absolute() / _this_machine()
     try:

@@ -52,7 +52,9 @@ def test_damaged_programs_are_compiled_again(tmp_path):
 
 
 def test_off_and_places_that_cannot_be_written(tmp_path):
-    assert run(MODIA_PY_CACHE="off")[1] == "None"
+    for off in ("off", "0"):
+        assert run(MODIA_PY_CACHE=off)[1] == "None"
+    assert not Path("0").exists()
     occupied = tmp_path / "file"
     occupied.write_text("not a directory")
     assert run(MODIA_PY_CACHE=str(occupied))[1] == "None"
