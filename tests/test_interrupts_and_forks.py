@@ -70,7 +70,7 @@ def works(model):
         "modia_py.simulation.translated_model.Outputs",
         "modia_py.solvers.solve.check_arguments",
         "modia_py.solvers.solve.compile_problem",
-        "modia_py.solvers.integration.make_settings",
+        "modia_py.solvers.integration_methods.make_settings",
     ],
 )
 def test_an_interrupt_in_any_phase_of_a_run(swing, where, monkeypatch):

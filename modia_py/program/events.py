@@ -137,7 +137,7 @@ def make_events(
         """Relations that have changed: 1 to the positive side, -1 to the other."""
         wrong = jnp.where(side, -z, z)
         # With the type of z: with a weak type of numbers the loop would be compiled again after an event.
-        return jnp.where(wrong >= strict(side, slack), jnp.where(side, -jnp.ones_like(z), 1.0), 0.0)
+        return jnp.where(wrong >= slack, jnp.where(side, -jnp.ones_like(z), 1.0), 0.0)
 
     def sides(d: Any) -> Any:
         return (d[places] != 0) ^ negated
