@@ -438,3 +438,18 @@ def test_what_need_not_move_from_its_guess_does_not():
     assert np.linalg.norm(result["r"][0]) == pytest.approx(1.0)
     assert (result["v"][0] == 0.0).all()
     assert "no `init` determines the start of: r[0] = 0.63" in result.notes[0]
+
+
+class Stiff(Model):
+    """One state follows the other at once."""
+
+    x, y = Var(init=1.0), Var(init=0.5)
+
+    def equations(self):
+        return [der(self.x) == -1e30 * (self.x - self.y), der(self.y) == -self.y]
+
+
+def test_stiff_by_thirty_orders_of_magnitude():
+    result = simulate(Stiff(), 1.0)
+    np.testing.assert_allclose(result["y"], 0.5 * np.exp(-result.time), atol=1e-6)
+    np.testing.assert_allclose(result["x"][1:], result["y"][1:], atol=1e-6)
