@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import networkx as nx
-
 from ..arrays.transform import SingularStructure
 from ..expressions.expression import Leaf
 from ..expressions.symbol_kinds import SymbolKind
@@ -80,6 +78,8 @@ def _sources_text(equations: list[FlatEquation], joins: list[FlatEquation]) -> s
 
 def _short_text(joins: list[FlatEquation]) -> str:
     """A component whose own connectors are connected with each other."""
+    import networkx as nx  # takes long to import, and few models are singular
+
     graph = nx.Graph()
     for equation in joins:
         connectors = [leaf.symbol.component for leaf in _variables(equation)]
@@ -117,6 +117,8 @@ def _flows(equation: FlatEquation) -> bool:
 
 def _loop_text(begins: list[FlatEquation], joins: list[FlatEquation]) -> str:
     """Components whose connections close a loop, around which something is given twice."""
+    import networkx as nx  # takes long to import, and few models are singular
+
     graph = nx.Graph()
     owner: dict[str, str] = {}
     joins = [equation for equation in joins if not _flows(equation)]

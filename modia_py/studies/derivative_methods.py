@@ -1,17 +1,21 @@
-"""Derivatives of simulations as methods of a translated model."""
+"""Derivatives of simulations as methods of a translated model.
+
+What computes them is imported when it is asked for: a run without derivatives starts faster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ModelError
-from .function import SimulationFunction, make_function
-from .linear_function import LinearizationFunction
-from .sensitivities import Sensitivities, find_sensitivities
-from .theta import make_names
+
+if TYPE_CHECKING:
+    from .function import SimulationFunction
+    from .linear_function import LinearizationFunction
+    from .sensitivities import Sensitivities
 
 POINTS = 101
 
@@ -83,6 +87,8 @@ class DerivativeMethods:
         >>> {name: round(float(value), 6) for name, value in gradient.items()}
         {'k': -0.367879, 'x': 0.367879}
         """
+        from .function import make_function
+
         return make_function(self, outputs, times, params, init, inputs, derivative, options)
 
     def linearization_function(
@@ -141,6 +147,9 @@ class DerivativeMethods:
         >>> float(jax.grad(lambda theta: f(theta).A[0, 0])({"k": 2.0})["k"])
         -1.0
         """
+        from .linear_function import LinearizationFunction
+        from .theta import make_names
+
         time = float(time)
         start = float(options.get("start_time", 0.0))
         if not (np.isfinite(time) and time >= start):
@@ -203,6 +212,8 @@ class DerivativeMethods:
         >>> found["x", "k"].round(6).tolist()
         [-0.303265, -0.367879]
         """
+        from .sensitivities import find_sensitivities
+
         if isinstance(times, (int, np.integer)) and not isinstance(times, bool):
             if times < 2:
                 raise ModelError(f"times = {times}: output needs two points at least.")

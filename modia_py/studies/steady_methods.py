@@ -1,13 +1,15 @@
-"""Steady states as methods of a translated model."""
+"""Steady states as methods of a translated model; what finds them is imported when it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..simulation.request import RunRequest
-from .steady_function import SteadyStateFunction, make_steady_function
-from .steady_state import SteadyState, steady_state
+
+if TYPE_CHECKING:
+    from .steady_function import SteadyStateFunction
+    from .steady_state import SteadyState
 
 
 class SteadyStateMethods:
@@ -75,6 +77,8 @@ class SteadyStateMethods:
         >>> state["r"].round(6) + 0.0, round(float(state["force"]), 6)
         (array([ 0., -1.]), 9.81)
         """
+        from .steady_state import steady_state
+
         asked = RunRequest(
             float(time) + 1.0, float(time), params, inputs, init, 2, rtol, atol, progress=False
         )
@@ -136,6 +140,8 @@ class SteadyStateMethods:
         >>> {name: round(float(value), 9) for name, value in gradient.items()}
         {'c': 7.848e-06, 'm': -0.007848}
         """
+        from .steady_function import make_steady_function
+
         return make_steady_function(
             self, outputs, params, inputs, init, fixed, float(time), settle, prefer_stable
         )

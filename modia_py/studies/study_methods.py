@@ -1,16 +1,20 @@
-"""Studies as methods of a translated model: many runs of it."""
+"""Studies as methods of a translated model: many runs of it.
+
+What runs them is imported when it is asked for: a single run starts faster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
 from ..simulation.request import POINTS, RunRequest
-from .ensemble import Ensemble
-from .run_ensemble import run_ensemble
 from .sendable import Recipe, model_digest
+
+if TYPE_CHECKING:
+    from .ensemble import Ensemble
 
 
 class EnsembleMethods:
@@ -100,6 +104,8 @@ class EnsembleMethods:
         >>> [lane for lane in ensemble.failures]
         [1]
         """
+        from .run_ensemble import run_ensemble
+
         asked = RunRequest(
             stop_time, start_time, None, inputs, None, times, rtol, atol, method, linear_solver, False,
             max_steps, start,
