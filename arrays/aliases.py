@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from .distinct import distinct
 from .elimination import SparseRows
 from .integer_equations import Bools, IntegerEquations, Ints, stacked
 
@@ -133,7 +134,7 @@ def short_rows(rows: IntegerEquations, kept: Bools) -> ShortRows:
     left, right = np.where(kept[left], right, left), np.where(kept[left], left, right)
     tied = kept[right]
 
-    nodes = np.unique(np.concatenate((zeros, left, right[~tied])))
+    nodes = distinct(np.concatenate((zeros, left, right[~tied])))
     attachment = np.full(len(nodes), -1)
     attached_to = np.full(len(nodes), ITSELF)
     attachment_sign = np.ones(len(nodes), dtype=np.int64)

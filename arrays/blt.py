@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from .distinct import distinct
 from .structure import NONE, Integers, Structure
 
 
@@ -286,7 +287,7 @@ def check_blt(structure: Structure, flow: Integers, blocks: Blocks) -> None:
         (blocks.equation_start, blocks.equations),
         (blocks.variable_start, blocks.variables),
     ):
-        assert len(np.unique(members)) == len(members)
+        assert len(distinct(members)) == len(members)
         assert start[-1] == len(members)
     equation_sum = np.add.reduceat(
         np.append(structure.equation_size[blocks.equations], 0), blocks.equation_start[:-1]

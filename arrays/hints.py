@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .blt import Blocks, blocks_of_nodes
+from .distinct import without
 from .integer_equations import IntegerEquations
 from .simplify import Simplified, simplify_structure
 from .structure import NONE, Integers, Structure
@@ -197,7 +198,7 @@ def check_in_loops(hints: Hints, structure: Structure, blocks: Blocks) -> None:
         (hints.equations, inside.equations, structure.equation_name),
         (hints.variables, inside.variables, structure.variable_name),
     ):
-        unused = np.setdiff1d(own, np.append(found, NONE))
+        unused = without(own, np.append(found, NONE))
         if len(unused):
             raise NotInALoop(f"{name(int(unused[0]))} is in no algebraic loop")
 
@@ -287,8 +288,8 @@ def hinted_loops(
                 int(structure.equation_size[blocks.equations_of(block)].sum()),
                 own_tears,
                 own_residues,
-                np.setdiff1d(own_tears, hints.variables),
-                np.setdiff1d(own_residues, hints.equations),
+                without(own_tears, hints.variables),
+                without(own_residues, hints.equations),
             )
         )
     return tuple(loops)

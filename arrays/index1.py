@@ -27,6 +27,7 @@ import numpy as np
 
 from .blt import Blocks, blocks_of_nodes
 from .cycles import evaluation_order
+from .distinct import distinct, without
 from .hints import Hints, within_loops, without_hinted_solutions
 from .index1_form import Index1Form, Slot, check_index1, condensed
 from .matching import reached
@@ -192,10 +193,10 @@ def _tear_level(
     hinted: Integers | None,
 ) -> Tearing:
     fixed_equations, fixed_variables = _differentiated(structure, below)
-    free = np.setdiff1d(variables, fixed_variables)
+    free = without(variables, fixed_variables)
     return tear(
         structure,
-        np.setdiff1d(equations, fixed_equations),
+        without(equations, fixed_equations),
         [free[~keep[free]], free[keep[free]]],
         fixed_equations,
         fixed_variables,
@@ -225,13 +226,13 @@ def _add_highest_level(
     eliminated = np.concatenate([none, *(loop.variables for loop in builder.loops)])
     outside = ~np.isin(fixed_variables, eliminated)
     fixed_equations, fixed_variables = fixed_equations[outside], fixed_variables[outside]
-    left = np.setdiff1d(np.setdiff1d(blocks.equations, implied), fixed_equations)
-    left = np.setdiff1d(left, np.concatenate([none, *(loop.equations for loop in builder.loops)]))
+    left = without(without(blocks.equations, implied), fixed_equations)
+    left = without(left, np.concatenate([none, *(loop.equations for loop in builder.loops)]))
     # In the order of the blocks, so that what is needed comes first.
     order = np.full(structure.equation_count, NONE)
     order[blocks.equations] = np.arange(len(blocks.equations))
     left = left[np.argsort(order[left])]
-    free = np.setdiff1d(np.setdiff1d(blocks.variables, fixed_variables), eliminated)
+    free = without(without(blocks.variables, fixed_variables), eliminated)
     integral = builder.integral[free]
     kept = keep[free] | ((integral != NONE) & keep[integral])
     # A derivative whose integral is in x already is known as xdot: assigning it would need another row.
@@ -300,7 +301,7 @@ def _purely_algebraic(structure: Structure, blocks: Blocks, switched: Integers) 
     needed = blocks.block_of_variable(structure.variable_count)[structure.variables]
     directly = needs[(needs != NONE) & dynamic[structure.variables]]
     directly = np.append(directly, blocks.block_of_equation(structure.equation_count)[switched])
-    directly = np.unique(directly[directly != NONE])
+    directly = distinct(directly[directly != NONE])
     linked = (needs != NONE) & (needed != NONE)
     return ~reached(needed[linked], needs[linked], len(blocks), directly)
 

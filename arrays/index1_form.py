@@ -11,6 +11,7 @@ from enum import IntEnum
 import numpy as np
 
 from .cycles import assignment_stages, evaluation_order
+from .distinct import distinct
 from .matching import Graph, match
 from .relaxing import RelaxedLoop
 from .structure import NONE, Integers, Structure
@@ -185,7 +186,7 @@ def condensed(
         stands_for[loop.variables] = loop.variables[0]
     rows = [structure.variables_of(e) for e in equations]
     rows += [np.concatenate([structure.variables_of(e) for e in loop.equations]) for loop in loops]
-    rows = [np.unique(stands_for[row]) for row in rows]
+    rows = [distinct(stands_for[row]) for row in rows]
     start = np.cumsum([0, *map(len, rows)])
     firsts = np.array([loop.variables[0] for loop in loops], np.int64)
     return start, np.concatenate(rows), np.arange(len(rows)), np.append(variables, firsts)
@@ -208,7 +209,7 @@ def check_index1(form: Index1Form) -> None:
     assert form.size == form.row_count
     solved = [loop.equations for loop in form.loops]
     placed = np.concatenate([form.fd, form.fc, form.local_equations, form.dropped, *solved])
-    assert len(np.unique(placed)) == len(placed), "an equation is used twice"
+    assert len(distinct(placed)) == len(placed), "an equation is used twice"
     assert len(placed) == structure.equation_count, "an equation is not used"
     assert (structure.equation_derivative[form.dropped] == NONE).all()
     known = np.zeros(structure.variable_count, bool)

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_bipartite_matching, maximum_flow
 
+from .distinct import distinct
 from .structure import NONE, Integers, Structure
 
 
@@ -88,7 +89,7 @@ def _renumber(chosen: Integers) -> Integers:
 
 
 def _maximum(graph: Graph) -> Integers:
-    sizes = np.unique(np.concatenate([graph.row_capacity, graph.column_capacity]))
+    sizes = distinct(np.concatenate([graph.row_capacity, graph.column_capacity]))
     if len(graph.row) == 0:
         return np.zeros(0, np.int64)
     if len(sizes) == 1:

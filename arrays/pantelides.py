@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .constants import Constants
+from .distinct import distinct
 from .matching import Graph, match, reached_from_rows, structure_graph
 from .structure import NONE, Integers, Structure, extend
 
@@ -83,7 +84,7 @@ def potential_graph(structure: Structure) -> tuple[Graph, Integers, Integers]:
     """Equations against unknowns, a variable and its derivatives being one; which both of these are."""
     equations = structure.highest_equations()
     unknown = unknown_of_variable(structure)
-    unknowns = np.unique(unknown)
+    unknowns = distinct(unknown)
     row_of = np.full(structure.equation_count, NONE)
     row_of[equations] = np.arange(len(equations))
     row = row_of[structure.equation_of_entry()]

@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from .blt import Blocks, blt
+from .distinct import distinct, without
 from .hints import LISTED, Hints, without_hinted_solutions
 from .matching import Graph, Matching, match, structure_graph
 from .structure import NONE, Integers, Structure
@@ -79,7 +80,7 @@ def relaxed_loops(
     own = block_of_equation[structure.equation_of_entry()]
     inside = (own != NONE) & (own == block_of_variable[structure.variables])
     loops = []
-    for block in np.unique(own[entry & inside]).tolist():
+    for block in distinct(own[entry & inside]).tolist():
         equations = blocks.equations_of(block)
         if len(equations) < 2:
             continue
@@ -137,7 +138,7 @@ def _relaxed_loop(
         )
     flow = np.zeros(len(reduced.variables), np.int64)
     flow[entries] = matching.flow
-    equations, variables = np.setdiff1d(equations, rest[0]), np.setdiff1d(variables, rest[1])
+    equations, variables = without(equations, rest[0]), without(variables, rest[1])
     parts = blt(reduced, flow, equations, variables)
     of_equation = parts.block_of_equation(reduced.equation_count)
     of_variable = parts.block_of_variable(reduced.variable_count)
@@ -169,7 +170,7 @@ def _relaxed_loop(
 def _rest_of_others(graph: Graph, matching: Matching, relaxing: Integers) -> Matching:
     """A maximum matching that leaves equations over in which nothing is relaxed, if any: a full matching of
     least cost, where each equation may also take a column of its own instead of a variable."""
-    if len(np.unique(np.concatenate([graph.row_capacity, graph.column_capacity]))) > 1:
+    if len(distinct(np.concatenate([graph.row_capacity, graph.column_capacity]))) > 1:
         return matching  # of arrays of several sizes
     count, columns = len(graph.row_capacity), len(graph.column_capacity)
     row = np.append(graph.row, np.arange(count))
@@ -208,7 +209,7 @@ def paired(residuals: Integers, tears: Integers, hints: Hints) -> tuple[Integers
     both = np.isin(equations, residuals) & np.isin(variables, tears)
     first, once = np.unique(variables[both], return_index=True)
     own = equations[both][once]
-    return np.append(own, np.setdiff1d(residuals, own)), np.append(first, np.setdiff1d(tears, first))
+    return np.append(own, without(residuals, own)), np.append(first, without(tears, first))
 
 
 def _names(structure: Structure, equations: Integers) -> str:

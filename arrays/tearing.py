@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .cycles import assign_all, assign_forced, begin, evaluation_order
+from .distinct import distinct
 from .structure import NONE, Integers, Structure
 
 
@@ -156,8 +157,8 @@ def check_tearing(
         assert given is None or np.isin(given, np.concatenate([solved, left])).all(), (
             "something is left out"
         )
-    assert len(np.unique(equations)) == len(equations)
-    assert len(np.unique(variables)) == len(variables)
+    assert len(distinct(equations)) == len(equations)
+    assert len(distinct(variables)) == len(variables)
     assert (structure.equation_size[equations] == structure.variable_size[variables]).all()
     check_assignments(structure, equations, variables)
     assert not np.intersect1d(tearing.tears, variables).size
@@ -174,5 +175,5 @@ def check_assignments(structure: Structure, equations: Integers, variables: Inte
     assigned = entry_turn != NONE
     used = position[structure.variables]
     assert (used[assigned] <= entry_turn[assigned]).all(), "an assignment uses a later one"
-    own = np.unique(entry_turn[assigned & (used == entry_turn)])
+    own = distinct(entry_turn[assigned & (used == entry_turn)])
     assert len(own) == len(equations), "an assignment does not contain its variable"

@@ -134,6 +134,7 @@ def measure(case: str) -> None:
     if case == "readme":
         result.plot("s", "v").savefig(os.devnull, format="png")
     first = time.perf_counter() - wall, time.process_time() - processor
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # of the first run alone
     warm = []
     for _ in range(5 if first[0] < 20 else 1):
         began = time.perf_counter()
@@ -147,7 +148,7 @@ def measure(case: str) -> None:
                 "warm": min(warm),
                 "x": sim.translation.functions.size,
                 "parts": {name: round(value, 3) for name, value in result.stats.seconds.items()},
-                "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+                "memory": memory,
             }
         )
     )

@@ -3,11 +3,13 @@
 Functions that are compiled may contain arrays that say what is to be computed (`modia_py.plan`). As
 constants of a program they make it that of one model, to be compiled for this model alone. Arrays that were
 marked by `as_data` become arguments, so that the program depends on sizes only: whoever changes an equation
-finds the programs of the model before on disk.
+finds the programs of the model before on disk. Long constants become arguments, too: as part of a program
+they are copied, hashed and folded for as long as it takes to compile the rest.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +21,8 @@ MARK = int.from_bytes(b"modia_py", "little")
 """The last word of marked arrays, which JAX may copy."""
 SHORTEST, GROWTH = 256, 4
 """Lengths are rounded up to a few different ones: 256, 1024, 4096, ..."""
+LONG = 2000
+"""Elements from which on a constant is not part of a program."""
 
 
 def as_data(array: np.ndarray) -> np.ndarray:
@@ -40,8 +44,12 @@ def is_data(constant: Any) -> bool:
     return bool(np.asarray(constant)[-1:].view(np.int64)[0] == MARK)
 
 
+def _is_argument(constant: Any) -> bool:
+    return np.size(constant) >= LONG or is_data(constant)
+
+
 class ProgramWithData:
-    """`jax.jit` of a function of arrays, which gives marked constants to the program as arguments."""
+    """`jax.jit` of a function of arrays: marked and long constants are arguments of the program."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         shared = self._shared = _Shared(function)
@@ -73,7 +81,7 @@ class _Shared:
         """Find the data; what was traced for it is used by the compilation that follows."""
         traced, tree = self._trace(arguments)
         found: dict[bytes, np.ndarray] = {}
-        for constant in filter(is_data, traced.consts):
+        for constant in filter(_is_argument, traced.consts):
             content = np.asarray(constant)
             found.setdefault(_key(content), content)
         self._traced = _kind(arguments), traced, tree
@@ -97,14 +105,15 @@ class _Shared:
 
     def _given(self, data: tuple[Any, ...], constant: Any) -> Any:
         """The argument in place of a constant; one that was not seen at first remains a constant."""
-        if not is_data(constant):
+        if not _is_argument(constant):
             return constant
         place = self._places.get(_key(np.asarray(constant)))
         return constant if place is None else data[place]
 
 
 def _key(content: np.ndarray) -> bytes:
-    return content.dtype.str.encode() + content.tobytes()
+    kind = f"{content.dtype.str}{content.shape}"
+    return kind.encode() + hashlib.blake2b(np.ascontiguousarray(content)).digest()
 
 
 def _kind(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from modia_py import Model, Par, Var, der, reinit, time, translate, when
 from modia_py.plan.graph_array import apply
 from modia_py.plan.planned_function import is_native, planned
 from modia_py.solvers.compile_options import quick_jit
-from modia_py.solvers.shared_programs import SHORTEST, ProgramWithData, as_data, is_data
+from modia_py.solvers.shared_programs import LONG, SHORTEST, ProgramWithData, as_data, is_data
 
 pytestmark = pytest.mark.skipif(not is_native(), reason="plans are evaluated by XLA itself here")
 
@@ -155,3 +155,14 @@ def counted():
     yield found
     jax.monitoring.unregister_event_duration_listener(found.duration)
     jax.monitoring.unregister_event_listener(found.event)
+
+
+def test_long_constants_are_no_part_of_a_program():
+    places = np.random.default_rng(0).permutation(LONG)
+    table = jnp.arange(float(LONG)) ** 2
+    program = quick_jit(lambda x: (x * table)[places] + jnp.asarray(np.full(LONG, 0.5)), LONG)
+    x = np.linspace(0.0, 1.0, LONG)
+    np.testing.assert_array_equal(program(x), (x * np.arange(LONG) ** 2)[places] + 0.5)
+    assert len(program.compiled.lower(program._shared.data, jnp.asarray(x)).as_text()) < 5000
+    tangent = jax.jvp(program, (x,), (np.ones(LONG),))[1]
+    np.testing.assert_array_equal(tangent, (np.arange(LONG) ** 2.0)[places])

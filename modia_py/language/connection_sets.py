@@ -22,6 +22,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from ..arrays.distinct import distinct
 from ..errors import ModelError, ModelWarning
 from ..expressions.equation import Equation
 from ..expressions.expression import Expr, leaf
@@ -184,7 +185,7 @@ class _Sets:
         self.ports = ports.all
         graph = coo_matrix((np.ones(len(edges), bool), (edges[:, 0], edges[:, 1])), (ports.size,) * 2)
         labels = connected_components(graph, directed=False)[1]
-        members = np.unique(edges)
+        members = distinct(edges)
         self.members = members[np.argsort(labels[members], kind="stable")]
         first_of_set = np.flatnonzero(np.diff(labels[self.members], prepend=-1))
         self.starts = first_of_set
@@ -198,7 +199,7 @@ class _Sets:
 
     def groups(self) -> Iterator[list[Equation]]:
         """The equations of each group of sets that join the same connectors, each as often."""
-        for size in np.unique(self.sizes):
+        for size in distinct(self.sizes):
             starts = self.starts[self.sizes == size]
             table = starts[:, None] + np.arange(size)
             ports, elements = self.port_of[table], self.element_of[table]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..errors import ModelError
 from ..expressions.expression import Expr, Leaf
 from ..expressions.nodes import Node, topological
@@ -32,7 +33,7 @@ def event_levels(flat: FlatModel) -> list[list[Placed]]:
     """Actions that set discrete variables, level after level; an error if there is no such order."""
     settings = [entry for entry in flat.actions if entry.part.kind is not ActionKind.REINIT]
     writer = _writers(flat, settings)
-    needs = [np.unique(writer[_read(flat, entry)]) for entry in settings]
+    needs = [distinct(writer[_read(flat, entry)]) for entry in settings]
     needs = [own[own != NONE] for own in needs]
     level = np.full(len(settings), NONE)
     waiting = list(range(len(settings)))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..errors import ModelError
 from ..expressions.indexing import Shape
 from ..expressions.printing import der_text
@@ -65,7 +66,7 @@ def find_elements(text: str, known: Mapping[str, FlatSymbol]) -> NamedElements |
             raise ModelError(f"{text!r} selects nothing: {symbol.name} {shape} ({error}).") from None
         if not elements.size:
             raise ModelError(f"{text!r} selects nothing: {symbol.name} has shape {symbol.shape}.")
-        if len(np.unique(elements)) < elements.size:
+        if len(distinct(elements)) < elements.size:
             raise ModelError(f"{text!r} names an element twice.")
         return NamedElements(text, symbol, reading.order, elements, False)
     return None

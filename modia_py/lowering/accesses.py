@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.segments import Access, Segments, find_segments
 from ..arrays.structure import Integers
 from ..expressions.equation import Equation
@@ -128,7 +129,7 @@ def _cuts_a_block(segments: Segments, variable: int, term: LinearTerm, form: _Fo
     if form.block is None or form.block == 1 or term.dependence is not Dependence.ELEMENTWISE:
         return False
     cuts = segments.variable_cuts[variable]
-    starts = np.unique(term.positions.to_array().reshape(-1)[:: form.block] % _elements(term))
+    starts = distinct(term.positions.to_array().reshape(-1)[:: form.block] % _elements(term))
     covering = np.searchsorted(cuts, starts + form.block) - np.searchsorted(cuts, starts)
     return bool((covering > 1).any())
 
@@ -182,7 +183,7 @@ def _touches_all(term: LinearTerm) -> bool:
         return False
     if term.positions.is_affine and _same_strides(term.positions):
         return True
-    return len(np.unique(term.positions.to_array())) == term.positions.size
+    return len(distinct(term.positions.to_array())) == term.positions.size
 
 
 def _same_strides(places: Positions) -> bool:
@@ -193,7 +194,7 @@ def _same_strides(places: Positions) -> bool:
 def _access(number: int, variable: int, term: LinearTerm, form: _Form) -> Access:
     size = _elements(term)
     if form.block is not None and term.dependence is Dependence.ELEMENTWISE:
-        starts = np.unique(term.positions.to_array().reshape(-1)[:: form.block] % size)
+        starts = distinct(term.positions.to_array().reshape(-1)[:: form.block] % size)
         return Access(number, variable, cuts=_ends(starts, form.block))
     if form.block is None and not form.whole and _is_linked(term):
         return Access(number, variable, first=term.positions.offset)
@@ -202,7 +203,7 @@ def _access(number: int, variable: int, term: LinearTerm, form: _Form) -> Access
     if _copies(term) == 1 and term.positions.is_affine and _same_strides(term.positions):
         start = term.positions.offset
         return Access(number, variable, start=start, stop=start + term.positions.size)
-    local = np.unique(term.positions.to_array() % size)
+    local = distinct(term.positions.to_array() % size)
     if local[-1] - local[0] + 1 == len(local):
         return Access(number, variable, start=int(local[0]), stop=int(local[-1]) + 1)
     return Access(number, variable, cuts=_ends(local, 1))
@@ -210,7 +211,7 @@ def _access(number: int, variable: int, term: LinearTerm, form: _Form) -> Access
 
 def _ends(starts: Integers, length: int) -> tuple[int, ...]:
     """The beginnings and ends of intervals."""
-    ends = np.unique(np.concatenate([starts, starts + length]))
+    ends = distinct(np.concatenate([starts, starts + length]))
     return tuple(ends.tolist())
 
 
@@ -298,7 +299,7 @@ class _Tabulator:
             start = term.positions.offset
             segment = self.segments.variable_segments(variable, start, start + term.positions.size)
             return np.zeros(len(segment), np.int64), segment
-        places = np.unique(term.positions.to_array())
+        places = distinct(term.positions.to_array())
         pairs = np.stack([places // size, np.searchsorted(cuts, places % size, side="right") - 1])
         copy, segment = np.unique(pairs, axis=1)
         return copy, segment
@@ -313,10 +314,7 @@ class _Tabulator:
         if term.dependence is Dependence.BROADCAST:
             along = self.form.block == places.size and _same_strides(places) and places.is_affine
             return places.size == 1 or (along and places.shape == self.shape[-len(places.shape) :])
-        if (
-            term.dependence is not Dependence.SUM
-            or len(np.unique(array := places.to_array())) < places.size
-        ):
+        if term.dependence is not Dependence.SUM or len(distinct(array := places.to_array())) < places.size:
             return False
         if self.form.rows == 1:
             return True

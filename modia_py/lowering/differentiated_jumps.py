@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
 from ..expressions.abrupt_parts import jumps_with_variables
@@ -36,7 +37,7 @@ def jump_notes(structure: ModelStructure, transformed: Transformation) -> tuple[
     """A sentence about the first such equations."""
     found = []
     chosen = transformed.simplified.equations[times_differentiated(transformed) > 0]
-    for number in np.unique(structure.equation_of[chosen]).tolist():
+    for number in distinct(structure.equation_of[chosen]).tolist():
         flat = structure.flat.equations[number]
         for jump in jumps_with_variables([flat.equation.lhs, flat.equation.rhs])[:1]:
             found.append(f"`{clip_text(jump)}` in `{flat}` ({flat.equation.source})")

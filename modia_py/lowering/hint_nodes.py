@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.hints import Hints
 from ..arrays.pantelides import IndexReduction
 from ..arrays.simplify import Simplified
@@ -52,7 +53,7 @@ def _variables_by_copy(model: ModelStructure, flat: FlatEquation, hint: Hint) ->
     assert isinstance(leaf, Leaf)
     symbol = model.flat.resolve(leaf, flat.owner)
     starts = np.broadcast_to(symbol.copy_starts(leaf, flat.owner.lead), flat.owner.copies)
-    elements = np.unique(hint.piece.positions.to_array())
+    elements = distinct(hint.piece.positions.to_array())
     return [nodes_of_elements(model, start + elements) for start in starts.tolist()]
 
 
@@ -108,7 +109,7 @@ class _FinalNodes:
         own = np.where(found.alias_of[own] != NONE, found.alias_of[own], own)
         new = np.full(self.model.structure.variable_count, NONE)
         new[self.simplified.variables] = np.arange(len(self.simplified.variables))
-        nodes = np.unique(_derived(structure, new[own], order))
+        nodes = distinct(_derived(structure, new[own], order))
         if (nodes == NONE).any() or (structure.variable_derivative[nodes] != NONE).any():
             raise ModelError(f"tear: {name} is no unknown: it is zero, or known when loops are solved.")
         return nodes
@@ -119,13 +120,13 @@ class _FinalNodes:
             return self._with_residue(name.removeprefix("residue_"), name)
         structure, flow = self.reduction.structure, self.reduction.flow
         mine = np.isin(structure.variables, self.variables(name)) & (flow > 0)
-        return np.unique(structure.equation_of_entry()[mine])
+        return distinct(structure.equation_of_entry()[mine])
 
     def _with_residue(self, wanted: str, name: str) -> Integers:
         hints = hinted_nodes(self.model, HintKind.RESIDUE)
         elements, order = self.find(wanted)
         nodes = nodes_of_elements(self.model, elements)
-        known = np.unique(hints.equations[np.isin(hints.variables, nodes) & (hints.orders == order)])
+        known = distinct(hints.equations[np.isin(hints.variables, nodes) & (hints.orders == order)])
         new = np.full(self.model.structure.equation_count, NONE)
         new[self.simplified.equations] = np.arange(len(self.simplified.equations))
         found = new[known]

@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.index1 import Slot
 from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
@@ -198,7 +199,7 @@ def _corrections(transformed: Transformation, equations: NodeEquations, offset: 
     variable_depth = _depth(final.variable_derivative)
     chain_depth = np.repeat(variable_depth[form.chain_variable], final.variable_size[form.chain_variable])
     corrections = []
-    for depth in np.unique(equation_depth[form.residual[mu]]):
+    for depth in distinct(equation_depth[form.residual[mu]]):
         chosen = mu[equation_depth[form.residual[mu]] == depth]
         sizes = final.equation_size[form.residual[chosen]]
         corrections.append(

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.indices import grouped, ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
@@ -116,7 +117,7 @@ class NodeEquations:
         found: list[Integers] = [np.zeros(0, np.int64)]
         while len(nodes := lower[nodes][lower[nodes] != NONE]):
             found.append(nodes)
-        nodes = np.unique(np.concatenate(found))
+        nodes = distinct(np.concatenate(found))
         nodes = nodes[self.hidden_row[self.origin[nodes]] == NONE]
         return nodes[self.moves[self.model.equation_of[self.origin[nodes]]]]
 

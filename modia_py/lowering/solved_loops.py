@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.distinct import without
 from ..arrays.relaxing import RelaxedLoop, paired
 from ..arrays.transform import Transformation
 from ..plan.elimination import (
@@ -112,7 +113,7 @@ def torn_loop(transformed: Transformation, block: int) -> RelaxedLoop:
     mine = np.isin(torn.equations, equations)
     single = zip(torn.equations[mine], torn.variables[mine], strict=True)
     steps = [(np.array([e]), np.array([v])) for e, v in single]
-    residuals, tears = np.setdiff1d(equations, torn.equations), np.setdiff1d(variables, torn.variables)
+    residuals, tears = without(equations, torn.equations), without(variables, torn.variables)
     if len(residuals):
         steps.append(paired(residuals, tears, transformed.hints))
     return RelaxedLoop(block, tuple(steps), tears)

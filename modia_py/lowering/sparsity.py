@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sparse
 
+from ..arrays.distinct import distinct
 from ..arrays.index1 import Slot
 from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
@@ -153,7 +154,7 @@ def _term_entries(term: LinearTerm, equation: Equation) -> tuple[Integers, Integ
             return np.arange(rows), np.broadcast_to(places, equation.shape).reshape(-1)
         except ValueError:
             pass
-    different = np.unique(places)
+    different = distinct(places)
     if rows > 1 and rows * len(different) > MOST_ENTRIES_A_ROW * rows:
         raise _NotTold
     return np.repeat(np.arange(rows), len(different)), np.tile(different, rows)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.structure import Integers
 from ..arrays.transform import Transformation
 from ..expressions.expression import Call, Expr, Leaf
@@ -36,7 +37,7 @@ def switched_constraints(model: ModelStructure, transformed: Transformation, val
         if permanent is None:
             continue
         own = np.flatnonzero(model.equation_of[first] == number)
-        blocks = np.unique(block_of[own])
+        blocks = distinct(block_of[own])
         unknowns = np.concatenate(
             [np.zeros(0, np.int64), *(transformed.blocks.variables_of(int(k)) for k in blocks if k >= 0)]
         )

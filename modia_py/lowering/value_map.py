@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.indices import ranges, starts_of
 from ..arrays.structure import NONE, Integers
 from ..arrays.transform import Transformation
@@ -180,7 +181,7 @@ def nodes_of_elements(model: ModelStructure, elements: Integers) -> Integers:
     """The variable nodes that some elements of the flat variables are in."""
     starts = flat_starts(model)
     order = np.argsort(starts, kind="stable")
-    return np.unique(order[np.searchsorted(starts[order], elements, side="right") - 1])
+    return distinct(order[np.searchsorted(starts[order], elements, side="right") - 1])
 
 
 def base_and_order(model: ModelStructure, transformed: Transformation) -> tuple[Integers, Integers]:

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
+from ..arrays.distinct import distinct
 from .graph_array import CannotPlan, GraphArray, apply, constants
 
 MOST_TERMS = 20_000
@@ -189,7 +190,7 @@ def _scatter_add(operands: list[Value], params: dict[str, Any], equation: Any) -
     array, updates = (o if isinstance(o, GraphArray) else constants(graph, o) for o in (array, updates))
     number = np.arange(1.0, updates.size + 1).reshape(updates.shape)
     marks = np.asarray(equation.primitive.bind(np.zeros(array.shape), places, number, **params)).astype(int)
-    if marks.sum() != number.sum() or len(np.unique(marks[marks > 0])) != updates.size:
+    if marks.sum() != number.sum() or len(distinct(marks[marks > 0])) != updates.size:
         raise CannotPlan("several elements added at one place")
     more = np.append(graph.constant(0.0), updates.nodes.reshape(-1))[marks]
     return apply("add", array, GraphArray(graph, more))

@@ -13,6 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..expressions.indexing import from_array
 from ..lowering.event_functions import EventFunctions
 from ..lowering.gathering import take
@@ -92,7 +93,7 @@ def evaluation(
 
 def _slopes(plan: PlannedFunction | MixedFunction, size: int) -> np.ndarray:
     flags = np.zeros(max(1, size), bool)  # as many as the problem has unknowns, which has one at least
-    flags[np.unique(plan.pattern((False, False, True, False, False)).tocoo().col)] = True
+    flags[distinct(plan.pattern((False, False, True, False, False)).tocoo().col)] = True
     return flags
 
 

@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arrays.distinct import without
 from ..expressions.indexing import from_array
 from ..language.event_parts import RelationKind
 from ..lowering.event_functions import EventFunctions
@@ -126,7 +127,7 @@ def make_events(
     watched_rows, watched_truths = from_array(watched), from_array(places[watched])
     known = evaluation(ef, functions, signals, watched)
     pulses = np.concatenate([ef.sample_places, ef.initial_places, ef.terminal_places])
-    in_equations = np.setdiff1d(np.arange(ef.discrete_size), np.concatenate([pulses, ef.condition_places]))
+    in_equations = without(np.arange(ef.discrete_size), np.concatenate([pulses, ef.condition_places]))
     reinit = make_reinits(ef, known, functions, signals, kind)
     terminations = np.array(sorted(ef.terminations), int)
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arrays.distinct import without
 from ..errors import SimulationError
 from ..solvers.compile_options import quick_jit
 from .breaks import guard_at
@@ -72,7 +73,7 @@ def _text(program: Program, row: int, right: Stretch) -> str:
     sizes = structure.equation_size[nodes]
     node = int(nodes[np.searchsorted(np.cumsum(sizes), row, side="right")])
     above = structure.variables_of(int(structure.equation_derivative[node]))
-    infinite = np.setdiff1d(above, structure.variables_of(node))
+    infinite = without(above, structure.variables_of(node))
     variables = [structure.variable_name(int(v)) for v in infinite]
     cause = right.cause or "a function of time jumps"
     return (

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..arrays.distinct import without
 from ..errors import ModelError
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatModel
@@ -81,7 +82,7 @@ def _found_plan(
         _check_finite(found, names)
         breaks = [*_found_breaks(found, names), *breaks]
         busy = bursts(found.times, found.values, [one.before for one in breaks]) if found.complete else []
-        smooth = np.setdiff1d(np.arange(names.total), [one.component for one in found.breaks])
+        smooth = without(np.arange(names.total), [one.component for one in found.breaks])
         values = found.values[:, smooth] if found.complete else np.zeros((len(found.times), 0))
         shortest = (stop - start) / MOST_STEPS
         longest_step = min(longest_step, max(step_for(values, _slopes(found.times, values)), shortest))

@@ -140,6 +140,9 @@ class _Checker:
             program.structure.flat, program.functions.value_map, program.functions.plans is not None
         )
         self.width = program.functions.value_map.zero + 1
+        self.numbers = (DIRECTIONS + 1) * (2 * self.written.size + self.written.rows) + self.width
+        # Where those of one time are very many, each direction is looked at by itself.
+        self.one_by_one = program.problem.one_by_one or 8 * self.numbers > MOST_BYTES_AT_ONCE
         self.is_confirmed = program.functions.plans is None
         self.native = None
         if program.events is None:
@@ -192,7 +195,7 @@ class _Checker:
                 moved = v + by_v * tolerance, vdot + by_vdot * of_slopes
             return written.residual(t, *moved, arguments.p, u)
 
-        found = lanes(residual, (0,), program.problem.one_by_one)(directions)  # the first of them is zero
+        found = lanes(residual, (0,), self.one_by_one)(directions)  # the first of them is zero
         changes = jnp.abs(found[1:] - found[0])
         # What is not finite after a change says nothing.
         return found[0], jnp.max(jnp.where(jnp.isfinite(changes), changes, 0.0), axis=0), w
@@ -267,9 +270,8 @@ class _Checker:
         written = self.written
         given = np.float64(max(tolerances.rtol, FINEST)), tolerances.atol[written.element]
         directions = np.append(0, 1 + seed * DIRECTIONS + np.arange(DIRECTIONS)).astype(np.uint32)
-        numbers = (DIRECTIONS + 1) * (2 * written.size + written.rows) + self.width
         # As many rows as a power of two: runs with other numbers of times compile nothing new.
-        rows = min(int(MOST_BYTES_AT_ONCE // (8 * numbers)), 1 << max(0, len(span.t) - 1).bit_length())
+        rows = min(int(MOST_BYTES_AT_ONCE // (8 * self.numbers)), 1 << max(0, len(span.t) - 1).bit_length())
         parts = []
         for start in range(0, len(span.t), max(1, rows)):
             chosen = slice(start, start + max(1, rows))
@@ -319,7 +321,9 @@ def _chosen_times(written: WrittenEquations, program: Program, rows: int, work: 
 
 
 def _some_rows(spans: list[Span], chosen: np.ndarray) -> list[Span]:
-    """The chosen rows, counted over all spans."""
+    """The chosen rows, counted over all spans. Where they are all rows, nothing is copied."""
+    if len(chosen) == sum(len(span.t) for span in spans):
+        return spans
     parts, first = [], 0
     for span in spans:
         own = chosen[(chosen >= first) & (chosen < first + len(span.t))] - first

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.distinct import distinct
 from ..arrays.index1 import Slot
 from ..arrays.structure import NONE, Integers
 from ..program.program import Program
@@ -53,7 +54,7 @@ def dependency(program: Program, rows: Integers, columns: Integers, p: Any) -> D
     """Names for rows and columns of the matrix of the form; p are the values of the parameters."""
     form, structure = program.transformed.form, program.transformed.structure
     nodes, elements = equation_nodes(program, rows)
-    slots = np.unique(program.layout.slot_of[columns])
+    slots = distinct(program.layout.slot_of[columns])
     fd, fc = (np.intersect1d(nodes, own) for own in (form.fd, form.fc))
     in_fd, in_fc = (form.derivative[slots], fd), (form.value[slots], fc)
     between = np.zeros(len(form.local_equations), bool)
@@ -84,7 +85,7 @@ def equation_nodes(program: Program, rows: Integers) -> tuple[Integers, dict[int
         node = int(nodes[place])
         first = int(ends[place] - structure.equation_size[node])
         elements.setdefault(_as_written(program, node), []).append(row - first)
-    return np.unique(nodes[which]), elements
+    return distinct(nodes[which]), elements
 
 
 def _as_written(program: Program, node: int) -> int:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sparse
 
+from ..arrays.distinct import distinct
 from ..errors import SimulationError
 from ..program.program import Arguments, Program
 from ..program.row_names import x_name
@@ -82,7 +83,7 @@ def cannot_start(
     worst = found.unsatisfied[:LISTED]
     lines = [f"    {system.row_text(int(r))}: off by {abs(found.residual[r]):.3g}" for r in worst]
     row, column, _ = system.nearest.pattern
-    involved = np.unique(column[np.isin(row, worst)])
+    involved = distinct(column[np.isin(row, worst)])
     singular = _dependent(start, found.z)
     names = dict.fromkeys(_unknown_name(start, int(k), found.z) for k in involved[: 2 * LISTED])
     return NoStartFound(
@@ -115,7 +116,7 @@ def _steep_text(start: StartProblem, found: NearestRoot, system: StartSystem) ->
     near, far = (_slopes_at(system, found.z + distance * shift) for distance in (NEAR, FAR))
     lines = []
     for row in rows[:LISTED].tolist():
-        columns = np.unique(near.col[(near.row == row) & (np.abs(near.data) > GROWS * np.abs(far.data))])
+        columns = distinct(near.col[(near.row == row) & (np.abs(near.data) > GROWS * np.abs(far.data))])
         names = ", ".join(_unknown_name(start, int(k), found.z) for k in columns[:LISTED])
         lines.append(f"    {system.row_text(row)}" + (f": with respect to {names}\n" if names else "\n"))
     return (
