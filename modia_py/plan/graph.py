@@ -61,6 +61,7 @@ class Graph:
         other.operation, other.operands = list(self.operation), list(self.operands)
         other.values, other._known, other.inputs = dict(self.values), dict(self._known), self.inputs
         other.pieces, other.partials = list(self.pieces), dict(self.partials)
+        other._three = self._three  # never changed, only replaced by a longer one
         return other
 
     def three_operands(self) -> np.ndarray:
