@@ -14,7 +14,7 @@ import numpy as np
 
 from ..program.program import Program
 from ..solvers.sensitivity.lifted import Jets
-from .linear_maps import LinearMaps
+from .linear_maps import LinearMaps, NoDerivative
 from .recording import Recording
 from .start_derivative import StartDerivative, StartMaps
 from .theta import RunData
@@ -121,6 +121,11 @@ class StartChain:
 
     def _derivative(self, recording: Recording) -> StartDerivative:
         first, program = recording.legs[0], self.program
+        if recording.point.set_anew:
+            raise NoDerivative(
+                "An event at the start sets values anew: there are no derivatives through that yet. Give "
+                "these values by `init`, or by initial equations."
+            )
         arguments = recording.start_arguments
         problem = self.sim._start_problem(
             program, arguments, recording.asked.starts, float(first.start.t), None

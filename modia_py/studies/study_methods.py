@@ -9,8 +9,9 @@ from typing import Any
 from ..errors import ModelError
 from ..simulation.request import POINTS, RunRequest
 from .ensemble import Ensemble
+from .model_digest import model_digest
 from .run_ensemble import run_ensemble
-from .sendable import Recipe, model_digest
+from .sendable import Recipe
 
 
 class EnsembleMethods:
