@@ -97,9 +97,9 @@ class RunDerivatives:
             self.compiled.method, self.steps, self.maps.leaves, values, is_consistent,
             lambda function: fast_jit(function, program.problem.size),
         )  # fmt: skip
-        self.start = StartChain(sim, program, self.maps)
-        self.jumps = Jumps(program, example)
         self.events = None if program.events is None else EventDerivative(program, self.maps)
+        self.start = StartChain(sim, program, self.maps, self.events)
+        self.jumps = Jumps(program, example)
 
     def check_times(self, recording: Recording, moves: np.ndarray) -> None:
         """Complain about stops that parameters move: derivatives are taken with these times fixed.

@@ -71,8 +71,8 @@ class StartDerivative:
         left = np.abs(np.asarray(maps.residual(self.known, *self.at))) * self.scale
         if not np.all(left <= SATISFIED * (1.0 + np.abs(z).max(initial=0.0))):
             raise NoDerivative(
-                "An event at the start sets values anew: there are no derivatives through that yet. Give "
-                "these values by `init`, or by initial equations."
+                "The start does not keep its `init` values, because of an impulse (start='impulse', or a "
+                "condition that couples them): it has no derivatives. Give values that fit each other."
             )
         scaled = sparse.csr_array(sparse.diags_array(self.scale) @ jacobian)
         self.cost, self.k = problem.cost, k
