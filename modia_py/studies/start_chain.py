@@ -54,15 +54,20 @@ class StartChain:
         """Tangents of x, xdot and p for those of the data of the run, with an axis of directions."""
         return self._through_event(recording, self._forward_to_event(recording, pair, trace), pair, trace)
 
+    def check(self, recording: Recording, tangent: RunData) -> None:
+        """Complain about a start that has no derivative: gradients do not see what moves."""
+        if self.program.functions.size and self._derivative(recording).drawn.any():
+            self._forward_to_event(recording, (tangent, None), None)
+
     def _forward_to_event(self, recording: Recording, pair: Pair, trace: Any) -> Pair:
         tangent, second = pair
         base = _bases(pair)
-        if not self.program.functions.size:
-            nothing = jnp.zeros((len(tangent.p), self.program.problem.size))
-            return _both(lambda dp: (nothing, nothing, dp), base)
-        start = self._derivative(recording)
+        nothing = jnp.zeros((len(tangent.p), self.program.problem.size))
+        start = self._derivative(recording) if self.program.functions.size else None
 
         def solve(dp: Pair) -> Pair:
+            if start is None:
+                return (nothing, nothing), None if second is None else (nothing, nothing)
             own = dp[0], tangent.init, tangent.guess
             if second is None:
                 return start.push(*own), None
@@ -107,11 +112,12 @@ class StartChain:
         """Gradients by the data of the run, from those by x, xdot and p; the first axis counts them."""
         pair, by_event = self._back_through_event(recording, pair, trace)
         dp = pair[0][2], None if pair[1] is None else pair[1][2]
-        if not self.program.functions.size:
-            return _both(lambda dp: self._gathered(recording, dp, None, None), dp)
-        start = self._derivative(recording)
+        start = self._derivative(recording) if self.program.functions.size else None
 
         def solve(of_x: Pair) -> Pair:
+            if start is None:
+                still = jax.tree.map(jnp.zeros_like, dp)
+                return _both(lambda own: (own, None, None), still)
             return (start.pull(*of_x[0]), None) if of_x[1] is None else start.pull2(*of_x, trace)
 
         x = pair[0][:2], None if pair[1] is None else pair[1][:2]
