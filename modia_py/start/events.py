@@ -93,9 +93,10 @@ def _has_new_values(program: Program, before: Arguments, after: Arguments) -> bo
     """Whether discrete variables that a user has declared are others."""
     assert program.events is not None
     old, new = (np.asarray(program.events.discretes(data.p)) for data in (before, after))
-    declared = [own for own in program.structure.flat.discretes if own.symbol.role is DiscreteRole.DECLARED]
     return any(
-        not np.array_equal(*(d[own.offset : own.offset + own.size] for d in (old, new))) for own in declared
+        not np.array_equal(old[own.offset : own.offset + own.size], new[own.offset : own.offset + own.size])
+        for own in program.structure.flat.discretes
+        if own.symbol.role is DiscreteRole.DECLARED
     )
 
 
