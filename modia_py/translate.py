@@ -38,7 +38,8 @@ from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
 from .program.fingerprint import fingerprint
 from .program.translation import Translation
-from .studies.sendable import Recipe, model_digest
+from .studies.model_digest import model_digest
+from .studies.sendable import Recipe
 from .tear import checked_pairs, elements_of_name
 
 MOST_PIECES = 60

@@ -21,7 +21,7 @@ import scipy.special
 
 from ..errors import ModelError
 from .surroundings import surroundings
-from .traces import trace
+from .traces import Trace, trace
 
 JOINT = "joint"  # linear in all operands together: add, concatenate, sum
 EACH = "each"  # linear in each operand, the others held: multiply, matmul, cross
@@ -54,7 +54,7 @@ class Primitive:
     `sequence` says that the first argument is a sequence of arrays. `elementwise` functions map each
     element alone, with numpy's broadcasting. `derivative_of` is set on directional derivatives: the
     primitive and the signature that were differentiated, with `active` as its moving arguments. A function
-    of the user is `traced` anew by each call in an equation; `use` says which call a trace was made for.
+    of the user is `traced` anew by each call in an equation; `use` says which call a `trace` was made for.
     One that `calls_lapack` factorizes a matrix: see `lanes`. One that `calls_python` while it runs may
     return something else in the next run.
     """
@@ -72,6 +72,7 @@ class Primitive:
     use: FunctionUse | None = None
     calls_lapack: bool = False
     calls_python: bool = False
+    trace: Trace | None = None
 
     @property
     def known_name(self) -> str:
@@ -272,6 +273,7 @@ class FunctionUse:
                 use=self,
                 calls_lapack=found.calls_lapack,
                 calls_python=found.calls_python,
+                trace=found,
             )
         if read is not None:
             _remember((self.function, self.signature, self.arguments), (read, primitive))

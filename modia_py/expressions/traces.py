@@ -8,6 +8,7 @@ the trace is what is compiled, and its digest tells whether a compiled program m
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,8 @@ LAPACK = frozenset(
 """Primitives of JAX that work on matrices as a whole."""
 RULES = ("jvp_jaxpr_fun", "jvp_jaxpr_thunk", "fwd_jaxpr_thunk", "bwd", "fwd")
 """Rules of custom derivatives: objects that are new in each trace. The derivative is traced instead."""
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Of an object, which is another one in each process."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,12 @@ class Trace:
     tree: Any
     digest: bytes
     alive: tuple[Any, ...] = field(repr=False)  # objects that the digest knows by their identity
+
+    @cached_property
+    def lasting_digest(self) -> str:
+        """The same in every process: functions of Python that it calls are known by their code."""
+        words = (ADDRESS.sub("", word) for word in _words(self.program, _code_word))
+        return hashlib.blake2b("\n".join(words).encode(), digest_size=16).hexdigest()
 
     @cached_property
     def calls_lapack(self) -> bool:
@@ -59,7 +68,12 @@ def trace(function: Callable[..., Any], *shapes: jax.ShapeDtypeStruct) -> Trace:
     """What a function does now, for arguments of these shapes."""
     program, tree = _recorded(function, shapes)
     alive: list[Any] = []
-    words = list(_words(program, alive))
+
+    def identity(called: Any) -> str:
+        alive.append(called)
+        return f"object {id(called)}"
+
+    words = list(_words(program, identity))
     if any(rule in words for rule in RULES):
         real = [k for k, shape in enumerate(shapes) if jnp.issubdtype(shape.dtype, jnp.floating)]
 
@@ -74,7 +88,7 @@ def trace(function: Callable[..., Any], *shapes: jax.ShapeDtypeStruct) -> Trace:
 
             return jax.jvp(along, moving, moving)
 
-        words += _words(_recorded(derivative, shapes)[0], alive)
+        words += _words(_recorded(derivative, shapes)[0], identity)
     digest = hashlib.blake2b("\n".join(words).encode(), digest_size=32).digest()
     return Trace(program, tree, digest, tuple(alive))
 
@@ -99,8 +113,9 @@ def _primitive_names(program: Any) -> Iterator[str]:
                     yield from _primitive_names(inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner)
 
 
-def _words(program: ClosedJaxpr | Jaxpr, alive: list[Any]) -> Iterator[str]:
-    """The program as a sequence of words: exact, and the same for the same operations."""
+def _words(program: ClosedJaxpr | Jaxpr, of_object: Callable[[Any], str]) -> Iterator[str]:
+    """The program as a sequence of words: exact, and the same for the same operations. Objects that nothing
+    is known of have a word from outside."""
     inner: Any = program.jaxpr if isinstance(program, ClosedJaxpr) else program
     numbers: dict[Any, int] = {}
 
@@ -118,27 +133,34 @@ def _words(program: ClosedJaxpr | Jaxpr, alive: list[Any]) -> Iterator[str]:
         for key in sorted(equation.params):
             yield key
             if key not in RULES:
-                yield from _parameter_words(equation.params[key], alive)
+                yield from _parameter_words(equation.params[key], of_object)
         yield " ".join(name(v) for v in equation.outvars)
     yield " ".join(name(v) for v in inner.outvars)
     yield "end"
 
 
-def _parameter_words(value: Any, alive: list[Any]) -> Iterator[str]:
+def _parameter_words(value: Any, of_object: Callable[[Any], str]) -> Iterator[str]:
     if isinstance(value, (ClosedJaxpr, Jaxpr)):
-        yield from _words(value, alive)
+        yield from _words(value, of_object)
     elif isinstance(value, (tuple, list)):
         yield f"({len(value)}"
         for part in value:
-            yield from _parameter_words(part, alive)
+            yield from _parameter_words(part, of_object)
     elif isinstance(value, (np.ndarray, np.generic, jax.Array)):
         yield _array_word(value)
     elif callable(value) and not isinstance(value, type):
-        called = getattr(value, "callback_func", value)  # a callback to Python is called, not recorded
-        alive.append(called)
-        yield f"object {id(called)}"
+        # A callback to Python is called, not recorded.
+        yield of_object(getattr(value, "callback_func", value))
     else:
         yield repr(value)
+
+
+def _code_word(called: Any) -> str:
+    code = getattr(called, "__code__", None)
+    own = "" if code is None else f"{code.co_code.hex()} {code.co_names} {code.co_consts}"
+    return (
+        f"object {getattr(called, '__module__', '')}.{getattr(called, '__qualname__', type(called))} {own}"
+    )
 
 
 def _array_word(value: Any) -> str:

@@ -22,7 +22,7 @@ from ..solvers import impulse_start
 from ..solvers.compile_options import quick_jit
 from ..solvers.event_contract import Effect
 from ..solvers.events.restart import rows_of_mode
-from .problem import StartPoint
+from .problem import BeforeEvent, StartPoint
 
 MOST_TURNS = 30
 LISTED = 3
@@ -43,9 +43,11 @@ def start_with_events(
         changed, moved = np.asarray(flags)
         before, arguments = arguments, found
         if not bool(changed):
+            x_set = np.asarray(x) if bool(moved) else None
+            event = BeforeEvent(*_padded(point), before, arguments, x_set)
             if bool(moved):
-                point = _restarted(program, t, replace(point, x=np.asarray(x)), arguments)
-            return _until_nothing_changes(program, t, point, arguments)
+                point = _restarted(program, t, replace(point, x=np.asarray(x), event=event), arguments)
+            return _until_nothing_changes(program, t, point, arguments, event)
     raise _endless(program, before, arguments)
 
 
@@ -70,7 +72,7 @@ def _compiled(program: Program) -> _Compiled:
 
 
 def _until_nothing_changes(
-    program: Program, t: float, point: StartPoint, arguments: Arguments
+    program: Program, t: float, point: StartPoint, arguments: Arguments, event: BeforeEvent
 ) -> tuple[StartPoint, Arguments]:
     """What follows from the first pass, as at any event."""
     compiled = _compiled(program)
@@ -82,7 +84,20 @@ def _until_nothing_changes(
             return point, compiled.settle(t, *_padded(point), arguments)
         if effect == Effect.EQUATIONS:
             point = _restarted(program, t, replace(point, x=np.asarray(x)), arguments)
+        if effect == Effect.EQUATIONS or _has_new_values(program, before, arguments):
+            point = replace(point, event=event)
     raise _endless(program, before, arguments)
+
+
+def _has_new_values(program: Program, before: Arguments, after: Arguments) -> bool:
+    """Whether discrete variables that a user has declared are others."""
+    assert program.events is not None
+    old, new = (np.asarray(program.events.discretes(data.p)) for data in (before, after))
+    return any(
+        not np.array_equal(old[own.offset : own.offset + own.size], new[own.offset : own.offset + own.size])
+        for own in program.structure.flat.discretes
+        if own.symbol.role is DiscreteRole.DECLARED
+    )
 
 
 def with_rows_of_mode(program: Program, t: float, x: Any, xdot: Any, arguments: Arguments) -> Arguments:

@@ -44,6 +44,22 @@ class StartPoint:
     x: np.ndarray
     xdot: np.ndarray
     notes: tuple[str, ...] = ()
+    event: BeforeEvent | None = None
+    """If the event at the start has changed what the equations of the start give."""
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeEvent:
+    """What the equations of the start give, where the event there sets values anew: for derivatives."""
+
+    x: np.ndarray
+    xdot: np.ndarray
+    arguments: Any
+    """As the event has seen them"""
+    first: Any
+    """and as they are after its first pass;"""
+    x_set: np.ndarray | None
+    """x after that, if states were set."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,25 +101,36 @@ class EventDerivative:
             moves = moves[0]
         now, x, xdot = moved(dt)
         a = contract.begin(now, x, xdot, linear.join(moving, left.others), int(Occasion.DURING))
-        moving = linear.moving_of(a)
-        for one in known.passes:
-            x, xdot, moving = rebased((x, xdot, moving), (one.x, one.xdot, one.moving))
-            x, a, _ = contract.one_pass(now, x, xdot, linear.join(moving, one.others), one.number)
-            moving = linear.moving_of(a)
-            if one.after is not None:
-                moving = rebased(moving, one.after.moving)
-                after = linear.equations(one.after), one.after.factors, one.after.at
-                x = after_impulse(*after, now, x, moving)
-                xdot = slope(*after, now, x, moving)
+        x, moving = self.through(now, x, xdot, linear.moving_of(a), known.passes, known.end)
         end = known.end
-        a = linear.join(moving, end.others)
-        # What was before the last pass is the same now.
-        moving = linear.moving_of(contract.with_discretes(a, contract.discretes(a)))
-        x, moving = rebased((x, moving), (end.at.x, end.moving))
         behind = linear.equations(end), end.factors, end.at
         xdot = slope(*behind, now, x, moving)
         x = x - xdot * dt + 0.5 * known.flow_end * dt**2
         return x, slope(*behind, t, x, moving), moving, moves
+
+    def through(
+        self, now: Any, x: Any, xdot: Any, moving: Any, passes: tuple[Pass, ...], end: Held
+    ) -> tuple[Any, Any]:
+        """x and p after the passes of an event, at whose end these values hold."""
+        linear, contract = self.linear, self.contract
+        for one in passes:
+            x, xdot, moving = rebased((x, xdot, moving), (one.x, one.xdot, one.moving))
+            x, a, _ = contract.one_pass(now, x, xdot, linear.join(moving, one.others), one.number)
+            moving = linear.moving_of(a)
+            if one.after is not None:
+                x, xdot, moving = self.restarted(now, x, moving, one.after)
+        a = linear.join(moving, end.others)
+        # What was before the last pass is the same now.
+        moving = linear.moving_of(contract.with_discretes(a, contract.discretes(a)))
+        x, moving = rebased((x, moving), (end.at.x, end.moving))
+        return x, moving
+
+    def restarted(self, now: Any, x: Any, moving: Any, after: Held) -> tuple[Any, Any, Any]:
+        """x, xdot and p after equations were solved anew."""
+        moving = rebased(moving, after.moving)
+        own = self.linear.equations(after), after.factors, after.at
+        x = after_impulse(*own, now, x, moving)
+        return x, slope(*own, now, x, moving), moving
 
     @property
     def watched(self) -> int:
@@ -204,21 +215,34 @@ class EventDerivative:
         """The passes of the event, as they were."""
         t, (x, xdot) = float(left.t), (np.asarray(left.x), np.asarray(left.xdot))
         a: Arguments = self._begin(t, x, xdot, leg.arguments, int(Occasion.DURING))
+        return self.passes(t, x, xdot, a, 0, keep)
+
+    def passes(
+        self, t: float, x: np.ndarray, xdot: np.ndarray, a: Arguments, first: int, keep: list[Any]
+    ) -> tuple[Pass, ...]:
+        """The passes of an event from one on, made again."""
         passes: list[Pass] = []
-        for number in range(MOST_PASSES):
+        for number in range(first, MOST_PASSES):
             x_set, behind, effect = self._one_pass(t, x, xdot, a, number)
             if effect == Effect.NOTHING:
                 return tuple(passes)
             before = Pass(np.int32(number), jnp.asarray(x), jnp.asarray(xdot), *self.linear.parts(a), None)
             if effect == Effect.EQUATIONS:
-                behind = with_rows_of_mode(self.program, t, x_set, xdot, behind)
-                found = impulse_start(self.program.problem, t, x_set, behind, xdot)
-                if not found.success:
-                    raise NoDerivative(f"The event at time {t:.9g} could not be repeated. {found.message}")
-                after = self.linear.hold(Point(left.t, found.x, found.xdot), behind, keep)
-                self.linear.check_impulse(after, x_set)
+                after, behind = self.restart(t, x_set, xdot, behind, keep)
                 before = before._replace(after=after)
-                x, xdot = np.asarray(found.x), np.asarray(found.xdot)
+                x, xdot = np.asarray(after.at.x), np.asarray(after.at.xdot)
             passes.append(before)
             a = behind
         raise NoDerivative(f"The event at time {t:.9g} could not be repeated: it has no end.")
+
+    def restart(
+        self, t: float, x_set: Any, xdot: Any, a: Arguments, keep: list[Any]
+    ) -> tuple[Held, Arguments]:
+        """Values after equations were solved anew, with what derivatives need there."""
+        a = with_rows_of_mode(self.program, t, x_set, xdot, a)
+        found = impulse_start(self.program.problem, t, x_set, a, xdot)
+        if not found.success:
+            raise NoDerivative(f"The event at time {t:.9g} could not be repeated. {found.message}")
+        after = self.linear.hold(Point(t, found.x, found.xdot), a, keep)
+        self.linear.check_impulse(after, x_set)
+        return after, a

@@ -180,14 +180,16 @@ class HostSimulation:
         if isinstance(found, Exception) or not len(given[0]):
             return np.full(shape, np.nan)
         try:
-            derivatives = self.simulations.derivatives_of(found)
-            derivatives.jumps.check(found)
-            self._resolve(found, derivatives, x)
-            at_once = max(1, int(SWEEP_BYTES / (8 * TABLE * derivatives.program.problem.size)))
-            pieces = [
-                function(found, derivatives, *(part[first : first + at_once] for part in given))
-                for first in range(0, len(given[0]), at_once)
-            ]
+            # Threads may ask for the same run, whose steps are made shorter, and read anew, on the way.
+            with found.work:
+                derivatives = self.simulations.derivatives_of(found)
+                derivatives.jumps.check(found)
+                self._resolve(found, derivatives, x)
+                at_once = max(1, int(SWEEP_BYTES / (8 * TABLE * derivatives.program.problem.size)))
+                pieces = [
+                    function(found, derivatives, *(part[first : first + at_once] for part in given))
+                    for first in range(0, len(given[0]), at_once)
+                ]
         except NoDerivative as reason:
             warnings.warn(str(reason), ModelWarning, stacklevel=2)
             return np.full(shape, np.nan)
@@ -217,6 +219,7 @@ class HostSimulation:
         move with what the derivative is taken by."""
         tangent = data.push(x, self._along(x))
         derivatives.check_times(found, np.asarray(tangent.p)[0] != 0)
+        derivatives.start.check(found, tangent)
         rows = derivatives.rows_at_events(found)
         at_events = any(np.any(w[:, row] != 0) for row in rows)
         if at_events or derivatives.has_coincidences(found):

@@ -105,6 +105,8 @@ class Recording:
     """Steps are not longer than this."""
     longest: float = np.inf
     lock: Lock = field(default_factory=Lock)
+    work: Lock = field(default_factory=Lock)
+    """Held by who takes derivatives."""
     found: tuple[Leg, ...] | None = None
     resolved: set[Any] = field(default_factory=set)
     """Names by which tangents were found accurate."""
@@ -181,7 +183,7 @@ def record(sim: Any, asked: RunRequest, memory: float, moving: Sequence[str] = (
     output, times = Point(span.seen[chosen], x, xdot), span.t[chosen]
 
     def find_legs(longest: float) -> tuple[Leg, ...]:
-        if not program.functions.size:
+        if not program.functions.size and program.events is None:
             return (_still(arguments, options.start, times),)
         moved = make_signals(sim.flat, _bent(asked.inputs, moving), options.start, options.stop)
         plan = make_plan(program, moved, before, options.start, options.stop)

@@ -97,9 +97,9 @@ class RunDerivatives:
             self.compiled.method, self.steps, self.maps.leaves, values, is_consistent,
             lambda function: fast_jit(function, program.problem.size),
         )  # fmt: skip
-        self.start = StartChain(sim, program, self.maps)
-        self.jumps = Jumps(program, example)
         self.events = None if program.events is None else EventDerivative(program, self.maps)
+        self.start = StartChain(sim, program, self.maps, self.events)
+        self.jumps = Jumps(program, example)
 
     def check_times(self, recording: Recording, moves: np.ndarray) -> None:
         """Complain about stops that parameters move: derivatives are taken with these times fixed.
@@ -346,17 +346,18 @@ class RunDerivatives:
             return found
         if following.event is not None and self.events is not None and not judged:
             self.events.check_together(known, found[0][3])
-            if at_events:
-                self._check_output_times(recording, number, np.asarray(found[0][3]))
+            self._check_moving(recording, number, np.asarray(found[0][3]), at_events)
         return found[0][:3], None if found[1] is None else found[1][:3]
 
     def has_coincidences(self, recording: Recording) -> bool:
-        """Whether an event is noticed by more than one relation or sample."""
+        """Whether an event is noticed by more than one relation or sample, or is where an input bends."""
         events = self.events
         if events is None:
             return False
-        legs = recording.legs
-        return any(leg.event is not None and len(events.noticed_by(leg.event)) > 1 for leg in legs)
+        return any(
+            leg.event is not None and (len(events.noticed_by(leg.event)) > 1 or _beside_stop(recording, k))
+            for k, leg in enumerate(recording.legs)
+        )
 
     def rows_at_events(self, recording: Recording) -> list[int]:
         """Rows of the output at times at which there is an event."""
@@ -367,13 +368,28 @@ class RunDerivatives:
         near = np.abs(t[:, None] - events).min(axis=1) <= AT_EVENT * (1.0 + np.abs(t))
         return np.flatnonzero(near).tolist()
 
-    def _check_output_times(self, recording: Recording, number: int, dt: np.ndarray) -> None:
+    def _check_moving(self, recording: Recording, number: int, dt: np.ndarray, at_events: bool) -> None:
+        """Complain about an event that moves and must not."""
         leg, t = recording.legs[number], recording.output.t
         if not np.any(dt != 0):
             return
+        if _beside_stop(recording, number):
+            raise NoDerivative(
+                f"An event takes place at time {leg.start.t:.9g}, where an input jumps or bends, and what "
+                f"the derivative is taken by moves it: before and behind that time are two derivatives."
+            )
         here = np.abs(t - leg.start.t) <= AT_EVENT * (1.0 + np.abs(t))
-        if np.any(here):
+        if at_events and np.any(here):
             raise NoDerivative(
                 f"There is an event at time {t[here][0]:.9g}, which is a time of output, and what the "
                 f"derivative is taken by moves it: outputs have no derivative there. Choose another time."
             )
+
+
+def _beside_stop(recording: Recording, number: int) -> bool:
+    """Whether the event that a leg begins with is at a stop, that does not move."""
+    legs, t = recording.legs, recording.legs[number].start.t
+    near = legs[max(number - 1, 0) : number + 2]
+    return any(
+        leg.stretch is not None and abs(leg.start.t - t) <= AT_EVENT * (1.0 + abs(t)) for leg in near
+    )

@@ -8,18 +8,21 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
+import jax
 import numpy as np
 from tqdm import tqdm
 
 from ..errors import ModelError, SimulationInterrupted
+from ..expressions.traces import Trace
 from ..interruptions import Interruptible, check_process
+from ..program.signals import make_signals
 from ..simulation.request import RunRequest
 from .ensemble import Ensemble
 from .ensemble_store import Description, EnsembleStore, digest_of_columns
 from .execution import run_blocks
 from .lane_runs import NOT_RUN, Block, BlockTask, Output, checked_outputs
 from .lanes import Lanes, make_lanes, structural_arguments
-from .sendable import model_digest
+from .model_digest import model_digest
 
 MOST_BYTES = 4e9
 """Of values that are kept in memory."""
@@ -49,7 +52,7 @@ def run_ensemble(
     if store is not None:
         description = Description(
             sim.name, lanes.count, size, chosen, times, model_digest(sim.flat),
-            digest_of_columns(lanes.columns), _options_text(asked),
+            digest_of_columns(lanes.columns), _options_text(sim, asked),
         )  # fmt: skip
         folder = EnsembleStore.begun(store, description, lanes.columns)
     firsts = range(0, lanes.count, size) if folder is None else folder.missing()
@@ -138,23 +141,16 @@ class _Bar:
         self.bar.close()
 
 
-def _options_text(asked: RunRequest) -> str:
+def _options_text(sim: Any, asked: RunRequest) -> str:
     """Options that results depend on, written out; of an input, what it is made of."""
     words = ("start_time", "stop_time", "rtol", "atol", "method", "linear_solver", "max_steps", "start")
     parts = [f"{word}={getattr(asked, word)!r}" for word in words]
-    for name, given in (asked.inputs or {}).items():
-        parts.append(f"inputs[{name}]={_input_text(given)}")
+    for signal in make_signals(
+        sim.flat, asked.inputs, float(asked.start_time), float(asked.stop_time)
+    ).each:
+        traced = isinstance(signal.key, Trace)
+        kind = f"function {signal.key.lasting_digest}" if traced else f"{signal.key}"
+        data = enumerate(jax.tree.leaves((signal.data, signal.breaks)))
+        values = digest_of_columns({str(k): np.asarray(own) for k, own in data})
+        parts.append(f"inputs[{signal.entry.name}]={kind} {values}")
     return ", ".join(parts)
-
-
-def _input_text(given: Any) -> str:
-    if callable(given):
-        code = getattr(given, "__code__", None)
-        return (
-            f"function {given!r}" if code is None else f"function {code.co_code.hex()} {code.co_consts!r}"
-        )
-    if isinstance(given, tuple):
-        return f"({', '.join(_input_text(part) for part in given)})"
-    if isinstance(given, str):
-        return repr(given)
-    return str(digest_of_columns({"": np.asarray(given, float)}))

@@ -1,7 +1,8 @@
 """The start of a run as a link of the chain of derivatives: start values, and discrete values behind it.
 
 Discrete values follow from start values, and these from the equations, which contain discrete values: the
-tangents of both are found in turns, and gradients in the same turns backward.
+tangents of both are found in turns, and gradients in the same turns backward. Where the event at the start
+sets values anew, that follows (`start_event`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import numpy as np
 
 from ..program.program import Program
 from ..solvers.sensitivity.lifted import Jets
+from ..solvers.sensitivity.moves import Point
+from .event_derivative import EventDerivative
 from .linear_maps import LinearMaps
 from .recording import Recording
 from .start_derivative import StartDerivative, StartMaps
+from .start_event import StartEventDerivative, declared_discretes, with_values_of
 from .theta import RunData
 
 TURNS = 4
@@ -27,35 +31,43 @@ Pair = tuple[Any, Any]
 class StartChain:
     """(data of the run) -> (x, xdot, p) at the start, forward and backward, lifted."""
 
-    def __init__(self, sim: Any, program: Program, maps: LinearMaps):
+    def __init__(self, sim: Any, program: Program, maps: LinearMaps, events: EventDerivative | None):
         self.sim, self.program, self.maps = sim, program, maps
         self.starts: dict[Any, StartMaps] = {}
         self.discretes: Jets | None = None
-        if program.events is not None:
-            events, size = program.events, program.events.functions.parameter_size
+        self.event: StartEventDerivative | None = None
+        if program.events is not None and events is not None:
+            at_start = program.events.at_start
 
             def follow(known: Any, x: Any, xdot: Any, base: Any) -> Any:
                 """p with the discrete values behind the start."""
                 t, others, moving = known
-                declared = base[0][size : size + events.discrete_size]
-                # What is not declared is what the run has found.
-                a = maps.join((base[0] - jax.lax.stop_gradient(base[0]) + moving[0], *base[1:]), others)
-                return maps.moving_of(events.at_start(t, x, xdot, a, declared)[1])
+                a = maps.join(with_values_of(moving, base), others)
+                return maps.moving_of(at_start(t, x, xdot, a, declared_discretes(program, base))[1])
 
             self.discretes = Jets(follow, maps.jit)
+            self.event = StartEventDerivative(program, maps, events)
 
     # Forward ---------------------------------------------------------------------------------------------
 
     def forward(self, recording: Recording, pair: Pair, trace: Any) -> Pair:
         """Tangents of x, xdot and p for those of the data of the run, with an axis of directions."""
+        return self._through_event(recording, self._forward_to_event(recording, pair, trace), pair, trace)
+
+    def check(self, recording: Recording, tangent: RunData) -> None:
+        """Complain about a start that has no derivative: gradients do not see what moves."""
+        if self.program.functions.size and self._derivative(recording).drawn.any():
+            self._forward_to_event(recording, (tangent, None), None)
+
+    def _forward_to_event(self, recording: Recording, pair: Pair, trace: Any) -> Pair:
         tangent, second = pair
-        base = _moving(tangent), None if second is None else _moving(second)
-        if not self.program.functions.size:
-            nothing = jnp.zeros((len(tangent.p), self.program.problem.size))
-            return _both(lambda dp: (nothing, nothing, dp), base)
-        start = self._derivative(recording)
+        base = _bases(pair)
+        nothing = jnp.zeros((len(tangent.p), self.program.problem.size))
+        start = self._derivative(recording) if self.program.functions.size else None
 
         def solve(dp: Pair) -> Pair:
+            if start is None:
+                return (nothing, nothing), None if second is None else (nothing, nothing)
             own = dp[0], tangent.init, tangent.guess
             if second is None:
                 return start.push(*own), None
@@ -72,12 +84,25 @@ class StartChain:
                 x = solve(dp)
         return (*x[0], dp[0]), None if second is None else (*x[1], dp[1])
 
+    def _through_event(self, recording: Recording, found: Pair, pair: Pair, trace: Any) -> Pair:
+        """Tangents behind the event at the start, from those of what the equations of the start give."""
+        if recording.point.event is None or self.event is None:
+            return found
+        keep: list[Any] = []
+        known, at = self._happened(recording, keep)
+        (x, second), base = found, _bases(pair)
+        moves = None if second is None else (trace.moves, (*second[:2], base[1]))
+        passed = self.event.jets.forward(known, (at, (*x[:2], base[0])), moves)
+        return jax.block_until_ready(passed)  # while the factors are still there
+
     def forward_with_trace(self, recording: Recording, tangent: RunData) -> tuple[Any, Any]:
         """For one direction, with what second derivatives of the start need of it."""
-        (dx, dxdot, dp), _ = self.forward(recording, (tangent, None), None)
-        one = jax.tree.map(lambda part: part[0], (dx, dxdot, dp, _moving(tangent), tangent))
+        pair: Pair = tangent, None
+        found = self._forward_to_event(recording, pair, None)
+        behind, _ = self._through_event(recording, found, pair, None)
+        one = jax.tree.map(lambda part: part[0], (*found[0], _moving(tangent), tangent))
         dx, dxdot, dp, base, data = one
-        return ((dx[None], dxdot[None], jax.tree.map(lambda part: part[None], dp))), StartTrace(
+        return behind, StartTrace(
             (dx, dxdot, base), (jnp.concatenate([dx, dxdot]), dp, jnp.asarray(data.init))
         )
 
@@ -85,12 +110,14 @@ class StartChain:
 
     def backward(self, recording: Recording, pair: Pair, trace: Any) -> Pair:
         """Gradients by the data of the run, from those by x, xdot and p; the first axis counts them."""
+        pair, by_event = self._back_through_event(recording, pair, trace)
         dp = pair[0][2], None if pair[1] is None else pair[1][2]
-        if not self.program.functions.size:
-            return _both(lambda dp: self._gathered(recording, dp, None, None), dp)
-        start = self._derivative(recording)
+        start = self._derivative(recording) if self.program.functions.size else None
 
         def solve(of_x: Pair) -> Pair:
+            if start is None:
+                still = jax.tree.map(jnp.zeros_like, dp)
+                return _both(lambda own: (own, None, None), still)
             return (start.pull(*of_x[0]), None) if of_x[1] is None else start.pull2(*of_x, trace)
 
         x = pair[0][:2], None if pair[1] is None else pair[1][:2]
@@ -101,7 +128,7 @@ class StartChain:
         known, at = self._around(recording)
         total = _both(lambda dp, of: _sum(dp, of[0]), dp, found)
         others = _both(lambda of: of[1:], found)
-        base = _both(lambda dp: jax.tree.map(jnp.zeros_like, dp), dp)
+        base = by_event or _both(lambda dp: jax.tree.map(jnp.zeros_like, dp), dp)
         for _ in range(TURNS):
             moves = None if total[1] is None else (trace.moves, total[1])
             by = self.discretes.backward(known, (at, total[0]), moves)
@@ -112,6 +139,17 @@ class StartChain:
         base = _both(_sum, base, total)
         return _both(lambda base, others: self._gathered(recording, base, *others), base, others)
 
+    def _back_through_event(self, recording: Recording, pair: Pair, trace: Any) -> tuple[Pair, Pair | None]:
+        """Gradients by what the equations of the start give, and by p as it was before them."""
+        if recording.point.event is None or self.event is None:
+            return pair, None
+        keep: list[Any] = []
+        known, at = self._happened(recording, keep)
+        moves = None if pair[1] is None else (trace.moves, pair[1])
+        found = jax.block_until_ready(self.event.jets.backward(known, (at, pair[0]), moves))
+        nothing = _both(lambda own: (*own[:2], jax.tree.map(jnp.zeros_like, own[2])), found)
+        return nothing, _both(lambda own: own[2], found)
+
     def _gathered(self, recording: Recording, dp: Any, of_init: Any, of_guess: Any) -> RunData:
         _, tree = jax.tree.flatten((0.0, recording.arguments.signals.each))
         p, inputs = jax.tree.unflatten(tree, list(dp))
@@ -120,24 +158,38 @@ class StartChain:
     # The start -------------------------------------------------------------------------------------------
 
     def _derivative(self, recording: Recording) -> StartDerivative:
-        first, program = recording.legs[0], self.program
-        arguments = recording.start_arguments
+        at, arguments = self._before_event(recording)
         problem = self.sim._start_problem(
-            program, arguments, recording.asked.starts, float(first.start.t), None
+            self.program, arguments, recording.asked.starts, float(at.t), None
         )
-        z = np.concatenate([recording.point.x, recording.point.xdot])
+        z = np.concatenate([at.x, at.xdot])
         leaves = self.maps.take_apart(arguments)
         key = problem.init.place.tobytes(), problem.init.sign.tobytes()
         if key not in self.starts:
-            self.starts[key] = StartMaps(problem, program, leaves, arguments)
+            self.starts[key] = StartMaps(problem, self.program, leaves, arguments)
         return StartDerivative(self.starts[key], problem, leaves, arguments, z)
+
+    def _before_event(self, recording: Recording) -> tuple[Point, Any]:
+        """What the equations of the start give, and the data with which they do."""
+        t, found, event = recording.legs[0].start.t, recording.point, recording.point.event
+        if event is None:
+            return Point(t, found.x, found.xdot), recording.start_arguments
+        return Point(t, event.x, event.xdot), event.arguments
 
     def _around(self, recording: Recording) -> tuple[Any, Any]:
         """Constants and variables of the discrete values behind the start."""
-        start = self.maps.point(recording.legs[0].start)
-        moving, others = self.maps.parts(recording.start_arguments)
+        at, arguments = self._before_event(recording)
+        start = self.maps.point(at)
+        moving, others = self.maps.parts(arguments)
         declared = self.maps.parts(recording.arguments)[0]
         return (start.t, others, moving), (start.x, start.xdot, (declared[0], *moving[1:]))
+
+    def _happened(self, recording: Recording, keep: list[Any]) -> tuple[Any, Any]:
+        """Constants and variables of the event at the start."""
+        assert self.event is not None
+        assert recording.point.event is not None
+        known = self.event.happened(recording.point.event, recording.legs[0], keep)
+        return known, self._around(recording)[1]
 
 
 class StartTrace:
@@ -145,6 +197,11 @@ class StartTrace:
 
     def __init__(self, moves: Any, data: Any):
         self.moves, self.data = moves, data
+
+
+def _bases(pair: Pair) -> Pair:
+    """Of the arguments before the start."""
+    return _moving(pair[0]), None if pair[1] is None else _moving(pair[1])
 
 
 def _moving(tangent: RunData) -> Any:

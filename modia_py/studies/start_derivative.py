@@ -33,6 +33,9 @@ SOFT, HARD = 1e-8, 1e-12
 """Regularization: of unknowns that cost nothing to move, and of equations."""
 CORRECTIONS, SETTLED, WRONG = 12, 1e-13, 1e-8
 """Corrections of a solve; where they end; and what may be left."""
+MOVED = 1e-6
+"""By how much a state is off its guess, compared with its size, or takes part in a direction."""
+NAMED = 4
 SATISFIED = 1e-5
 """By how much equations of the start may be violated, where derivatives are taken."""
 
@@ -71,8 +74,8 @@ class StartDerivative:
         left = np.abs(np.asarray(maps.residual(self.known, *self.at))) * self.scale
         if not np.all(left <= SATISFIED * (1.0 + np.abs(z).max(initial=0.0))):
             raise NoDerivative(
-                "An event at the start sets values anew: there are no derivatives through that yet. Give "
-                "these values by `init`, or by initial equations."
+                "The start does not keep its `init` values, because of an impulse (start='impulse', or a "
+                "condition that couples them): it has no derivatives. Give values that fit each other."
             )
         scaled = sparse.csr_array(sparse.diags_array(self.scale) @ jacobian)
         self.cost, self.k = problem.cost, k
@@ -82,6 +85,32 @@ class StartDerivative:
         softness = np.concatenate([np.full(k, SOFT), np.full(m, -HARD)])
         self.factors = splu(sparse.csc_array(self.exact + sparse.diags_array(softness)))
         self.guess_places = _places_of_guess(problem)
+        self.drawn = self._drawn(z)
+
+    def _drawn(self, z: np.ndarray) -> np.ndarray:
+        """Flags of states that nothing determines but guesses, from which equations have moved them. Where
+        they are then is where Newton's iteration has ended, step by step from there, and no formula at that
+        point says how that moves."""
+        off = np.abs(z - self.problem.z_guess) > MOVED * (1.0 + np.abs(z))
+        off &= self.cost > 0
+        if not off.any():
+            return off
+        probe = 1.0 + 0.5 * np.cos(np.arange(self.k))
+        along = self._solve((self.cost * probe)[None], np.zeros((1, len(self.scale))))[0, : self.k]
+        return off & (np.abs(along) > MOVED)
+
+    def _check_drawn(self, dz: np.ndarray) -> None:
+        """Complain about tangents of states whose derivative is not known; the first axis counts."""
+        largest = np.abs(dz).max(axis=0, initial=0.0)
+        wrong = self.drawn & (largest > MOVED * largest.max(initial=0.0))
+        if wrong.any():
+            of_guess, places, _ = self.guess_places
+            labels = [self.problem.guess.label(k) for k in of_guess[wrong[places]][:NAMED].tolist()]
+            raise NoDerivative(
+                f"Nothing determines the start of {', '.join(labels)} but guesses, and equations have "
+                f"moved them off these: the start has no derivative by what moves them. Give `init` "
+                f"values, or guesses that fit the equations."
+            )
 
     # Forward ---------------------------------------------------------------------------------------------
 
@@ -103,7 +132,9 @@ class StartDerivative:
     def _pushed(self, dp: Any, dgiven: Any, dguess: Any) -> np.ndarray:
         still = jnp.zeros((len(dgiven), self.k))
         rows, _ = self.jets.forward(self.known, (self.at, (still, dp, jnp.asarray(dgiven))))
-        return self._solve(self._near(dguess) * self.cost, -np.asarray(rows) * self.scale)
+        found = self._solve(self._near(dguess) * self.cost, -np.asarray(rows) * self.scale)
+        self._check_drawn(found[:, : self.k])
+        return found
 
     def _near(self, dguess: Any) -> np.ndarray:
         """Tangents of where unknowns want to stay."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
 from ..simulation.request import POINTS, RunRequest
-from .sendable import Recipe, model_digest
+from .model_digest import model_digest
+from .sendable import Recipe
 
 if TYPE_CHECKING:
     from .ensemble import Ensemble
