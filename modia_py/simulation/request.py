@@ -72,8 +72,13 @@ class RunRequest:
             number = getattr(self, word)
             if isinstance(number, str):
                 raise ModelError(f"{word} is the text {number!r}: write the number without quotes.")
-            if not isinstance(number, (int, float, np.number)) or not np.isfinite(number):
-                raise ModelError(f"{word} must be a finite number, not {number!r}.")
+            if not _is_finite_number(number):
+                hint = (
+                    " An interval is start_time=..., stop_time=...."
+                    if isinstance(number, (tuple, list))
+                    else ""
+                )
+                raise ModelError(f"{word} must be a finite number, not {number!r}.{hint}")
         start, stop = float(self.start_time), float(self.stop_time)
         if stop <= start:
             raise ModelError(f"stop_time = {stop:g} is not after start_time = {start:g}.")
@@ -94,6 +99,12 @@ class RunRequest:
             self.method,
             self.must_restart,
         )
+
+
+def _is_finite_number(value: Any) -> bool:
+    """Whether it is a number, which an array without axes is, too."""
+    array = np.asarray(value)
+    return array.ndim == 0 and array.dtype.kind in "iuf" and bool(np.isfinite(array))
 
 
 def checked_atol(atol: Any, rtol: float) -> float:
