@@ -22,6 +22,7 @@ ATOL = 1e-3
 ROUNDING = 1e-12
 """Of the ends of a run: times of output that are off by no more are at the end."""
 STARTS = ("init", "impulse")
+RTOL_LIMITS = (1e-14, 0.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +83,9 @@ class RunRequest:
         start, stop = float(self.start_time), float(self.stop_time)
         if stop <= start:
             raise ModelError(f"stop_time = {stop:g} is not after start_time = {start:g}.")
-        if not 1e-14 <= self.rtol <= 0.1:
-            raise ModelError(f"rtol = {self.rtol:g} is not between 1e-14 and 0.1.")
+        least, most = RTOL_LIMITS
+        if not least <= self.rtol <= most:
+            raise ModelError(f"rtol = {self.rtol:g} is not between {least:g} and {most:g}.")
         if not isinstance(self.max_steps, (int, np.integer)) or self.max_steps < 1:
             raise ModelError(f"max_steps must be a positive integer, not {self.max_steps!r}.")
         progress = sys.stderr.isatty() if self.progress is None else bool(self.progress)
