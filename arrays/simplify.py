@@ -8,6 +8,7 @@ which of the original ones the remaining ones are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,15 +71,20 @@ class Simplified:
         mask[self.found.alias_of[aliases[mask[aliases]]]] = True
         return mask[self.variables]
 
-    def warnings(self) -> list[str]:
+    def warnings(self, question: Callable[[int], str] | None = None) -> list[str]:
         """Say what a user has to know, in the user's names.
+
+        Parameters
+        ----------
+        question : callable, optional
+            What to ask of an arbitrary variable, by its number.
 
         Returns
         -------
         list of str
             Sentences.
         """
-        return self.found.warnings(self.original.variable_name)
+        return self.found.warnings(self.original.variable_name, question)
 
     def __str__(self) -> str:
         found = self.found

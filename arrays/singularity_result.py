@@ -5,6 +5,7 @@ Notation and method: see `singularities`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from .integer_equations import Bools, IntegerEquations, Ints, Names, name_of
 
 LISTED = 8  # how many of a kind a report names
+MISSING_GROUND = "is a ground missing?"
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,15 @@ class Singularities:
         """
         return len(self.arbitrary) - len(self.redundant)
 
-    def warnings(self, names: Names = None) -> list[str]:
+    def warnings(self, names: Names = None, question: Callable[[int], str] | None = None) -> list[str]:
         """Say what a user has to know.
 
         Parameters
         ----------
         names : sequence of str or callable, optional
             Of the variables; v0, v1, ... if not given.
+        question : callable, optional
+            What to ask of an arbitrary variable, by its number; of a potential if not given.
 
         Returns
         -------
@@ -87,7 +91,8 @@ class Singularities:
             One sentence for every arbitrary variable, and one if equations and variables do not balance.
         """
         texts = [
-            f"{name_of(variable, names)} was set to zero: nothing determines it; is a ground missing?"
+            f"{name_of(variable, names)} was set to zero: nothing determines it; "
+            f"{question(variable) if question else MISSING_GROUND}"
             for variable in self.arbitrary.tolist()
         ]
         if self.imbalance:

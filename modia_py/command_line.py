@@ -17,13 +17,14 @@ import numpy as np
 
 from . import __version__
 from .command_values import Asked, assignments, input_assignments, split_names, times_of_output, values_of
-from .errors import ModelError, ModelWarning, ModiaError, SimulationInterrupted
+from .errors import ModelError, ModelWarning, ModiaError, ResultFileError, SimulationInterrupted
 from .model_reference import UsageError, make_model
 from .new_model import DEFAULT_FILE, write_new_model
 from .optional_packages import require
+from .results.files import check_ending
 from .results.result import Result
 from .results.text import value_text
-from .simulation.request import times_between
+from .simulation.request import RTOL_LIMITS, times_between
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 ROWS_SHOWN = 11
@@ -228,12 +229,17 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--points {options.points}: at least the start and the end are needed.")
     if not options.stop > options.start:
         raise UsageError(f"--stop {options.stop:g} is not after the start, {options.start:g}.")
-    if not 0 < options.rtol < 1:
-        raise UsageError(f"--rtol {options.rtol:g} is not between 0 and 1.")
+    least, most = RTOL_LIMITS
+    if not least <= options.rtol <= most:
+        raise UsageError(f"--rtol {options.rtol:g} is not between {least:g} and {most:g}.")
     for file in (options.save, options.plot):
         if file and not Path(file).resolve().parent.is_dir():
             raise UsageError(f"There is no folder {Path(file).parent} for {file}.")
     if options.save:
+        try:
+            check_ending(Path(options.save))
+        except ResultFileError as error:
+            raise UsageError(f"--save {error}") from None
         for package in ("xarray", "h5netcdf", "h5py"):
             require(package, "io", "--save")
     if options.plot:

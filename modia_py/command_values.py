@@ -75,9 +75,8 @@ def _table(text: str, name: str, file: Path, interpolation: str) -> tuple[np.nda
         raise UsageError(f"--input {text}: an interpolation is one of {', '.join(INTERPOLATIONS)}.")
     if not file.is_file():
         near = [str(other) for other in file.parent.glob(f"*{file.suffix}")] if file.parent.is_dir() else []
-        raise UsageError(
-            f"--input {text}: there is no file {file}. {did_you_mean(str(file), near) if near else ''}"
-        )
+        hint = f" {did_you_mean(str(file), near)}" if near else ""
+        raise UsageError(f"--input {text}: there is no file {file}.{hint}")
     content = file.read_text(encoding="utf-8-sig")
     delimiter = next((mark for mark in (";", "\t", ",") if mark in content), " ")
     lines = [

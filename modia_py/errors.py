@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Iterable
 from typing import Any
+
+from .near_names import argument_meant, list_text, near_names
 
 
 class ModiaError(Exception):
@@ -68,7 +69,10 @@ def wrong_argument_text(function: Any, given: Iterable[str], failure: Exception)
     text = str(failure).rstrip(".")
     for name in given:
         if name not in known:
-            return f"{text}. {did_you_mean(name, known)}"
+            meant = argument_meant(name, known)
+            if meant is None:
+                return f"{text}. {did_you_mean(name, known)}"
+            return f"{text}. {_proposal(meant) if meant else _known_names(known)}"
     return f"{text}. Its arguments: {', '.join(known)}."
 
 
@@ -212,17 +216,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("resistanse", ["resistance", "current"])
     "Did you mean 'resistance'?"
     """
-    candidates, name = list(dict.fromkeys(known)), str(name)
-    near = [candidate for candidate in candidates if candidate.lower() == name.lower()]
-    near += difflib.get_close_matches(name, candidates, n=3, cutoff=0.6)
-    if not near:  # the user may have left out, or invented, part of the path
-        last = name.rpartition(".")[2]
-        near = [candidate for candidate in candidates if candidate.rpartition(".")[2] == last]
-    near = list(dict.fromkeys(near))[:3]
-    if near:
-        return "Did you mean " + " or ".join(repr(candidate) for candidate in near) + "?"
+    candidates = list(dict.fromkeys(known))
     if not candidates:
-        return "There is nothing to change here."
+        return "It has none at all."
+    near = near_names(str(name), candidates)
+    hint = list_text(str(name), candidates)
+    return (_proposal(near) if near else _known_names(candidates)) + hint
+
+
+def _proposal(near: list[str]) -> str:
+    return "Did you mean " + " or ".join(repr(candidate) for candidate in near) + "?"
+
+
+def _known_names(candidates: list[str]) -> str:
     listed = ", ".join(candidates[:8])
     more = f", and {len(candidates) - 8} more" if len(candidates) > 8 else ""
     return f"Known names: {listed}{more}."

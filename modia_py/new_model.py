@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from .model_reference import UsageError
@@ -54,9 +55,10 @@ def write_new_model(file: str) -> str:
     if not path.resolve().parent.is_dir():
         raise UsageError(f"There is no folder {path.parent} for {path}.")
     path.write_text(TEXT.format(file=path))
+    typed = shlex.quote(str(path))
     return (
         f"{path} is a model of a mass on a spring. Simulate it:\n\n"
-        f"  modia simulate {path} --stop 5 --plot oscillator.png\n"
-        f"  modia report {path}\n"
-        f"  python {path}"
+        f"  modia simulate {typed} --stop 5 --plot oscillator.png\n"
+        f"  modia report {typed}\n"
+        f"  python {typed}"
     )

@@ -27,19 +27,27 @@ UNKNOWN_SOURCE = Source("<unknown>", 0)
 _words: ContextVar[str | None] = ContextVar("words", default=None)
 
 
-def _is_ours(module: str) -> bool:
+LIBRARIES = frozenset({"modia_py", "numpy", "jax", "jaxlib", "scipy"})
+STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+
+def _is_library(frame: FrameType) -> bool:
+    """Whether a frame is in what a user calls, and has not written."""
+    module = frame.f_globals.get("__name__", "")
     # The component libraries in modia_py.models are model text like a user's own.
     if module == "modia_py.models" or module.startswith("modia_py.models."):
         return False
-    return module.partition(".")[0] in ("modia_py", "numpy")
+    if module.partition(".")[0] in LIBRARIES:
+        return True
+    file = frame.f_code.co_filename
+    return file.startswith(STANDARD_LIBRARY) and "-packages" not in file
 
 
 def source_of(error: BaseException) -> Source:
     """The innermost line of the user's on the way to an error."""
     found, trace = UNKNOWN_SOURCE, error.__traceback__
     while trace is not None:
-        module = trace.tb_frame.f_globals.get("__name__", "")
-        if not _is_ours(module) and module.partition(".")[0] not in ("jax", "jaxlib"):
+        if not _is_library(trace.tb_frame):
             found = Source(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
         trace = trace.tb_next
     return found if found is not UNKNOWN_SOURCE else user_source()
@@ -56,13 +64,13 @@ def written_at(words: str) -> Iterator[None]:
 
 
 def user_source() -> Source:
-    """The innermost line on the call stack that is neither modia_py's nor numpy's."""
+    """The innermost line on the call stack that is not in a library."""
     words = _words.get()
     if words is not None:
         return Source(words, 0)
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if not _is_ours(frame.f_globals.get("__name__", "")):
+        if not _is_library(frame):
             return Source(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return UNKNOWN_SOURCE

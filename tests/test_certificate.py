@@ -210,6 +210,30 @@ def _run_of(sim, stop):
     return result_holder["kept"]
 
 
+class AtRest(Model):
+    """States that stay where they are, beside unknowns that are solved for together with them."""
+
+    x, y, z = Var(4, init=[0.3, -0.7, 1.2, 2.5]), Var(20), Var(20)
+
+    def equations(self):
+        phase = np.outer(np.arange(20.0), np.ones(4)) @ self.x
+        return [
+            der(self.x) == 0 * self.x,
+            self.y == np.sin(phase) + 0.1 * self.z,
+            self.z == self.x.sum() + 0.3 * np.roll(self.y, 1),
+        ]
+
+
+def test_slopes_that_are_rounding_are_no_violation():
+    sim = translate(AtRest(), tearing=False)
+    asked, program, outputs, work = _run_of(sim, 1.0)
+    tolerances = OutputTolerances(asked.rtol, np.full(sim.flat.unknowns, 1e-9))
+    for slope, holds in ((1e-40, True), (1e-17, True), (1e-10, False)):
+        spans = [dataclasses.replace(span, xdot=span.xdot + slope) for span in outputs.spans]
+        found = certify(program, type(outputs)(sim.flat, program, spans), work, tolerances)
+        assert found.holds is holds
+
+
 def test_large_models_are_looked_at_at_some_times():
     result = translate(Ladder(3000)).simulate(0.1, params={"r.R": 1e-3}, init={"c.u": 0.0}, times=2000)
     certificate = result.stats.certificate

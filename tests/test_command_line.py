@@ -236,7 +236,9 @@ def test_demo(monkeypatch):
         (["decay_of_test.py", "--init", "x='a'"], "is not NAME=VALUE"),
         (["decay_of_test.py", "--points", "1"], "--points 1: at least the start and the end are needed."),
         (["decay_of_test.py", "--start", "2"], "--stop 1 is not after the start, 2."),
-        (["decay_of_test.py", "--rtol", "0"], "--rtol 0 is not between 0 and 1."),
+        (["decay_of_test.py", "--rtol", "0"], "--rtol 0 is not between 1e-14 and 0.1."),
+        (["decay_of_test.py", "--rtol", "0.5"], "--rtol 0.5 is not between 1e-14 and 0.1."),
+        (["decay_of_test.py", "--save", "out.csv"], "under the name of another format: save('result.nc')."),
         (["decay_of_test.py", "--save", "none/out.nc"], "There is no folder none for none/out.nc."),
         (["decay_of_test.py", "--plot", "out.xyz"], "--plot out.xyz: the ending must be one of"),
     ],
@@ -336,6 +338,8 @@ def test_a_new_model_runs_and_is_not_written_over(folder, capsys):
     assert modia("new", "none/model.py") == 2
     assert "There is no folder none for none/model.py." in capsys.readouterr().err
     assert Path("spring_of_test.py").read_text() == text
+    assert modia("new", "my spring") == 0
+    assert "modia simulate 'my spring.py' --stop 5" in capsys.readouterr().out
     sys.modules.pop("spring_of_test", None)
 
 

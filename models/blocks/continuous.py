@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modia_py import Model, Par, Var, der, where
+from modia_py import Model, ModelError, Par, Var, der, where
 
 
 class SISO(Model):
@@ -132,7 +132,9 @@ class LimPID(Model):
 
     def __init__(self, controllerType: str = "PID", **changes: Any):
         if controllerType not in ("P", "PI", "PD", "PID"):
-            raise ValueError(f'controllerType is one of "P", "PI", "PD", "PID", not {controllerType!r}.')
+            raise ModelError(
+                f'LimPID: controllerType is one of "P", "PI", "PD", "PID", not {controllerType!r}.'
+            )
         self.terms = controllerType
         self.yMin = Par(-self.yMax, doc="lower limit")
         if "I" in self.terms:
@@ -222,10 +224,21 @@ class TransferFunction(SISO):
     """
 
     def __init__(self, b: Sequence[float] = (1.0,), a: Sequence[float] = (1.0, 1.0), **changes: Any):
-        self.order = len(a) - 1
-        if self.order < 1 or len(b) > len(a):
-            raise ValueError("A transfer function has at least two coefficients a, and no more b than a.")
-        self.b = Par(np.concatenate([np.zeros(len(a) - len(b)), b]), doc="numerator")
+        numerator, denominator = np.atleast_1d(b), np.atleast_1d(a)
+        self.order = len(denominator) - 1
+        if denominator.ndim > 1 or self.order < 1 or len(numerator) > len(denominator):
+            raise ModelError(
+                f"TransferFunction: b={b}, a={a}. There are two coefficients a or more, and no more b "
+                f"than a: what grows with the frequency differentiates; a small time constant ends that."
+            )
+        if denominator[0] == 0:
+            raise ModelError(
+                f"TransferFunction: a={a} begins with zero. The first coefficient is that of the highest "
+                f"power: leave leading zeros out."
+            )
+        self.b = Par(
+            np.concatenate([np.zeros(len(denominator) - len(numerator)), numerator]), doc="numerator"
+        )
         self.a = Par(np.asarray(a, float), nonzero=False, doc="denominator")
         self.x = Var(self.order, doc="states: the highest derivative first")
         super().__init__(**changes)

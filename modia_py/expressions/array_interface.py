@@ -240,10 +240,31 @@ class ArrayInterface(LogicalOperators):
     def __float__(self) -> float:
         return self._refuse("a float", "Use np.sin and the like where math.sin was meant.")
 
-    __int__ = __float__
-    __index__ = __float__
+    def __index__(self) -> int:
+        return self._refuse("an integer", PLAIN_SIZES)
+
+    def __int__(self) -> int:
+        return self._refuse("an integer", "Use np.floor, np.trunc or np.rint where int was meant.")
+
     __complex__ = __float__
 
+    # Python's rounding
+
+    def __round__(self, digits: int = 0) -> Any:
+        return np.round(self, digits)  # type: ignore[call-overload]
+
+    def __floor__(self) -> Any:
+        return np.floor(self)
+
+    def __ceil__(self) -> Any:
+        return np.ceil(self)
+
+
+PLAIN_SIZES = (
+    "Sizes, counts and indices have to be known before anything is computed: they are plain Python values, "
+    "such as n = 3 in the class body, or an argument of __init__."
+)
+"""What to do where the shape of a model would depend on its data."""
 
 OPERATOR_UFUNCS = frozenset(
     "add subtract multiply divide floor_divide remainder power matmul negative positive absolute "

@@ -18,6 +18,7 @@ from ..errors import ModelError
 from ..source import user_source
 from .array_interface import ArrayInterface, LogicalOperators, holds_expression, is_number_list
 from .indexing import Index, Shape, make_index
+from .misfits import shape_reason
 from .nodes import Node, intern_node, topological
 from .primitives import (
     DYNAMIC,
@@ -151,9 +152,14 @@ def constant(value: Any) -> Constant:
     array = np.asarray(value)
     dtype = _CONSTANT_DTYPES.get(array.dtype.kind)
     if dtype is None:
+        hint = ""
+        if hasattr(value, "_component") or hasattr(value, "_children"):
+            hint = " A component is not a number: name a variable of it."
+        elif callable(value):
+            hint = " A function has to be called."
         raise ModelError(
             f"{value!r} cannot stand in an equation ({user_source()}): real numbers, arrays of them "
-            f"and expressions can."
+            f"and expressions can.{hint}"
         )
     if dtype == "float64" and np.isnan(array).any():
         raise ModelError(f"NaN stands in an equation ({user_source()}).")
@@ -309,7 +315,7 @@ def _list_to_array(value: Any) -> Any:
 
 def _misfit_text(primitive: Primitive, operands: tuple[Expr, ...], failure: Exception) -> str:
     described = ", ".join(f"`{operand}` of shape {operand.shape}" for operand in operands)
-    reason = str(failure).strip().split("\n")[0]
+    reason = shape_reason(primitive.name, [operand.shape for operand in operands], failure)
     return f"{primitive.name} does not fit {described} ({user_source()}): {reason}"
 
 
@@ -323,8 +329,11 @@ def _getitem(array: Expr, raw: Any) -> Expr:
         else:
             index, shape = make_index(raw, array.shape)
     except (IndexError, TypeError) as error:
+        reason = str(error).rstrip(".")
+        if "out of bounds" in reason:
+            reason += "; the first element is number 0"
         raise ModelError(
-            f"`{array}` of shape {array.shape} cannot be indexed so ({user_source()}): {error}"
+            f"`{array}` of shape {array.shape} cannot be indexed so ({user_source()}): {reason}."
         ) from None
     signature = Signature(_GETITEM_TREE, (DYNAMIC, index))
     return intern_node(

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .array_interface import PLAIN_SIZES, ArrayInterface
+
 Shape = tuple[int, ...]
 
 
@@ -95,6 +97,16 @@ def _normal_item(item: Any) -> Any:
         return int(item)
     if item is None or item is Ellipsis:
         return item
+    if isinstance(item, ArrayInterface):
+        is_condition = getattr(item, "dtype", "") == "bool"
+        raise TypeError(
+            f"`{item}` is not known before the run. "
+            + (
+                "Choose by value: np.where(condition, a, b), or where(...)."
+                if is_condition
+                else PLAIN_SIZES
+            )
+        )
     raise TypeError(f"an index must be of integers, slices or integer arrays, not {item!r}")
 
 

@@ -24,6 +24,10 @@ Naming = Callable[[Leaf], Segments]
 Part = str | tuple[Node, int]
 
 LONGEST_TEXT = 2000
+MOST_IN_LINE = 6
+"""Larger arrays whose elements are equal are printed as such."""
+MOST_NUMBERS = 9
+"""Larger arrays of numbers are printed by their shape: this is a rotation matrix."""
 LONGEST_IN_LISTS = 160
 
 # How tightly an operator binds. An operand on the right of its operator needs one more.
@@ -219,10 +223,12 @@ def _is_all(item: Any) -> bool:
 def _constant_text(value: np.ndarray) -> str:
     if value.ndim == 0:
         return f"{value.item():.10g}" if value.dtype.kind == "f" else str(value.item())
-    if value.size <= 6:
-        return str([_rounded(member) for member in value.tolist()])
-    if value.min() == value.max():
+    if value.ndim == 2 and len(value) > 1 and np.array_equal(value, np.eye(*value.shape)):
+        return f"eye({len(value)})" if value.shape == (len(value),) * 2 else f"eye{value.shape}"
+    if value.size > MOST_IN_LINE and value.min() == value.max():
         return f"full({value.shape}, {value.flat[0]:.10g})"
+    if value.size <= MOST_NUMBERS:
+        return str([_rounded(member) for member in value.tolist()])
     return f"array{value.shape}".replace(",)", ")")
 
 

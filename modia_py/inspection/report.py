@@ -102,7 +102,7 @@ def _singularities(translation: Translation, names: NodeNames) -> list[str]:
         lines += [f"    {text}" for text in texts]
     if simplified.hidden_count:
         lines.append(f"  {simplified.hidden_count} hidden constraints among states were found")
-    return lines + [f"  warning: {text}" for text in simplified.warnings()]
+    return lines + [f"  warning: {text}" for text in simplified.warnings(translation.question)]
 
 
 def _index(translation: Translation) -> list[str]:

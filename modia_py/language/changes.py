@@ -179,11 +179,9 @@ def _elements(symbol: Symbol, around: Shape, keys: list[Any], arrays: list[int],
 
 
 def _unknown(component: Component, path: str) -> str:
-    wanted = parse(path)
-    plain = path if wanted is None else wanted.name
     return (
         f"{type(component).__name__} has no parameter or variable '{path}' ({user_source()}). "
-        f"{did_you_mean(plain, all_names(component))}"
+        f"{did_you_mean(path, all_names(component))}"
     )
 
 

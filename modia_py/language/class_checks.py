@@ -6,6 +6,7 @@ import difflib
 import inspect
 import keyword
 import sys
+from types import FrameType
 from typing import Any
 
 from ..errors import ModelError
@@ -62,6 +63,12 @@ def initialize(component: Any, args: tuple, kwargs: dict) -> None:
             raise
         text = name_error_text(error, component)
         raise ModelError(f"{name}.__init__ ({source_of(error)}): {text}") from error
+    except ModelError as error:
+        trace = error.__traceback__ and error.__traceback__.tb_next
+        if trace is None or trace.tb_next is not None or not _is_of_library(trace.tb_frame):
+            raise
+        # What a component of a library refuses itself: it does not know who has asked for that.
+        raise type(error)(f"{error} ({user_source()})") from None
     except RecursionError as error:
         raise ModelError(
             f"{name} contains itself without end ({source_of(error)}): its __init__ makes components that "
@@ -75,6 +82,10 @@ def initialize(component: Any, args: tuple, kwargs: dict) -> None:
         raise ModelError(
             f"{name} cannot be made so ({user_source()}): {error}. Its arguments: {', '.join(known)}."
         ) from None
+
+
+def _is_of_library(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).startswith("modia_py.models.")
 
 
 def name_error_text(error: NameError, component: Any) -> str:

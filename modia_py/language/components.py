@@ -83,7 +83,7 @@ class ComponentMeta(type):
         component: Any = object.__new__(cls)  # type: ignore[arg-type]
         component._parent, component._name, component._count = None, "", count
         component._arguments, component._changes = (args, kwargs), None
-        component._outer = None
+        component._outer = component._written = None
         for name, value in cls._declared.items():
             component._attach(name, fresh_copy(value))
         initialize(component, args, kwargs)
@@ -109,6 +109,7 @@ class Component(metaclass=ComponentMeta):
         "_name",
         "_outer",
         "_parent",
+        "_written",
     )
 
     def __init__(self, *values: Any, **changes: Any):
@@ -187,9 +188,12 @@ class Component(metaclass=ComponentMeta):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in Component.__slots__:
             raise AttributeError(name)
+        kind = type(self).__name__
+        annotated = any(name in vars(base).get("__annotations__", ()) for base in type(self).__mro__)
+        hint = f"`{name}: ...` in a class only says of which type it is: write {name} = Var()."
         raise UnknownAttributeError(
-            f"{type(self).__name__} has no attribute '{name}' ({user_source()}). "
-            f"{did_you_mean(name, self.__dict__)}"
+            f"{kind} has no attribute '{name}' ({user_source()}). "
+            f"{hint if annotated else did_you_mean(name, self.__dict__)}"
         )
 
     def __repr__(self) -> str:
@@ -305,7 +309,9 @@ def fresh_copy(value: Any) -> Any:
     if isinstance(value, Component) and value._outer:
         from .surroundings import outer  # it looks into components
 
-        return outer(value._outer, *fresh_copy(value._arguments[0]))
+        again = outer(value._outer, *fresh_copy(value._arguments[0]))
+        again._written = value._written
+        return again
     if isinstance(value, Component):
         return type(value).construct(None, *map(fresh_copy, value._arguments))
     return value

@@ -81,7 +81,8 @@ def connect(*connectors: Any) -> Connection:
                 kind, hint = f"the {kind}", _connectors_of(component_of(connector))
             if isinstance(connector, (list, tuple)):
                 kind, hint = type(connector).__name__, " The members of a list: connect(a, *others)."
-            raise ModelError(f"connect takes connectors ({where}), not {kind} {connector!r}.{hint}")
+            name = repr(connector) if not isinstance(connector, Component) else connector_text(connector)
+            raise ModelError(f"connect takes connectors ({where}), not {kind} {name}.{hint}")
     if len(connectors) < 2:
         raise ModelError(f"connect takes two connectors or more ({where}).")
     first = connectors[0]

@@ -74,9 +74,3 @@ def find_elements(text: str, known: Mapping[str, FlatSymbol]) -> NamedElements |
 
 def _whole(text: str, symbol: FlatSymbol, order: int = 0) -> NamedElements:
     return NamedElements(text, symbol, order, np.arange(symbol.size).reshape(symbol.shape), True)
-
-
-def whole_name(text: str) -> str:
-    """A text without its indices, for proposals of near names."""
-    wanted = parse(text)
-    return wanted.name if wanted is not None else text

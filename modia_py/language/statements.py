@@ -5,7 +5,6 @@ An error of Python in it (a forgotten `self.`, a list index) becomes a `ModelErr
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +13,12 @@ import numpy as np
 from ..errors import ModelError, ModiaError
 from ..expressions.expression import Expr
 from ..expressions.printing import clip_text
-from ..source import source_of
+from ..source import Source, source_of
 from .actions import Assign, Reinit, Terminate
 from .class_checks import name_error_text
 from .components import Component
 from .connections import Connection, made
+from .python_errors import in_words_of_the_language, python_hint
 
 
 def statements_of(component: Component, method: str) -> list[Any]:
@@ -29,7 +29,10 @@ def statements_of(component: Component, method: str) -> list[Any]:
     try:
         returned = getattr(component, method)()
         if returned is None:
-            raise ModelError(f"{where} returned nothing. End it with `return [...]`, a list of equations.")
+            raise ModelError(
+                f"{where} returned nothing ({_defined(component, method)}). End it with `return [...]`, a "
+                f"list of equations."
+            )
         statements = list(_flatten(returned))
     except ModiaError:
         raise
@@ -66,23 +69,18 @@ def _error_text(error: Exception, component: Component, where: str) -> str:
     if isinstance(error, NameError):
         return f"{where} ({line}): {name_error_text(error, component)}"
     reason = str(error).strip().split("\n")[0] or type(error).__name__
-    hint = ""
+    hint = python_hint(error, reason, _names(error))
     if isinstance(error, RecursionError):
-        reason, hint = "it calls itself without end", ""
-    elif isinstance(error, (TypeError, AttributeError)) and "module" in reason and "time" in _names(error):
-        hint = " `time` is Python's module there: write `from modia_py import time`."
-    elif isinstance(error, AttributeError) and isinstance(error.obj, Expr):
-        hint = f" `{clip_text(error.obj)}` is an expression, not a component."
-    elif isinstance(error, TypeError) and CALLED.search(reason):
-        hint = " A variable, or the time, is no function: write time, not time(); a product needs its *."
-    elif isinstance(error, TypeError) and "not iterable" in reason:
-        hint = " A statement is an equation `lhs == rhs`, or connect(a, b)."
+        reason = "it calls itself without end"
+    reason = in_words_of_the_language(reason)
     kind = type(error).__name__
     said = kind if reason == kind else f"{kind}: {reason.rstrip('.')}"
     return f"{where} fails ({line}): {said}.{hint}"
 
 
-CALLED = re.compile(r"'(Leaf|Call|Constant|Item|Var|Par|Input|Discrete)' object is not callable")
+def _defined(component: Component, method: str) -> Source:
+    code = getattr(type(component), method).__code__
+    return Source(code.co_filename, code.co_firstlineno)
 
 
 def _names(error: Exception) -> tuple[str, ...]:
@@ -103,6 +101,11 @@ def not_an_equation(statement: Any, place: int, where: str) -> str:
         return (
             f"{item} is the plain Python value {bool(statement)}, not an equation: neither side of that "
             f"== is a variable. Use self.x for variables of the model, and connect(a, b) for connectors."
+        )
+    if isinstance(statement, Expr) and statement.dtype == "bool":
+        return (
+            f"{item} is the condition `{clip_text(statement)}`, not an equation, which is written with ==. "
+            f"What depends on a condition is chosen by where(condition, a, b), or done by a `when`."
         )
     if isinstance(statement, Expr):
         return f"{item} is the expression `{clip_text(statement)}`, not an equation: write ... == 0."

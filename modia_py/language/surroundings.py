@@ -63,9 +63,13 @@ def outer(component_class: type, /, *arguments: Any) -> Any:
     -1.62
     """
     if not (isinstance(component_class, type) and issubclass(component_class, Component)):
-        raise ModelError(f"outer takes the class of a model ({user_source()}), not {component_class!r}.")
+        is_made = isinstance(component_class, Component)
+        hint = f" Write outer({type(component_class).__name__})." if is_made else ""
+        raise ModelError(
+            f"outer takes the class of a model ({user_source()}), not {component_class!r}.{hint}"
+        )
     found: Any = component_class(*arguments)
-    found._outer = component_class
+    found._outer, found._written = component_class, user_source()
     for name, value in list(vars(found).items()):
         if isinstance(value, (Component, ComponentArray)):
             del vars(found)[name]  # not seen from here
@@ -138,7 +142,8 @@ def _nearest(component: Component) -> tuple[Component, Component]:
         if isinstance(level, wanted):
             return level, level
         level = level._parent
+    path = ".".join(name for name, _ in component._segments())
     raise ModelError(
-        f"{component!r} is declared by outer({wanted.__name__}), and there is no {wanted.__name__} around "
-        f"it: declare one in the model, `{component._name} = {wanted.__name__}()`."
+        f"{path} is declared by outer({wanted.__name__}) ({component._written}), and there is no "
+        f"{wanted.__name__} around it: declare one in the model, `{component._name} = {wanted.__name__}()`."
     )

@@ -17,7 +17,7 @@ from ..expressions.indexing import Shape
 from ..expressions.lanes import calls_python
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import Binding, FlatModel, FlatSymbol
-from ..language.flat_names import NamedElements, find_elements, whole_name
+from ..language.flat_names import NamedElements, find_elements
 from ..source import user_source
 from .batches import Batch, Location, Use, make_batches
 
@@ -123,7 +123,7 @@ class ParameterValues:
                 )
             raise ModelError(
                 f"{self.flat.name} has no parameter '{name}' ({user_source()}). "
-                f"{did_you_mean(whole_name(name), self.known)}"
+                f"{did_you_mean(name, self.known)}"
             )
         if found.order:
             raise ModelError(f"'{name}': {found.symbol.name} is constant and has no derivative.")

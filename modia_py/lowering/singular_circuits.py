@@ -16,6 +16,8 @@ from ..language.model import Connector
 from .model_structure import ModelStructure
 
 LISTED = 6
+Given = tuple[bool, str, FlatEquation]
+"""Whether it is a quantity of a connector, its name, and the equation that gives it."""
 
 
 def circuit_hint(model: ModelStructure, singular: SingularStructure) -> str:
@@ -34,6 +36,7 @@ def circuit_hint(model: ModelStructure, singular: SingularStructure) -> str:
         joins = [equation for equation in equations if _is_connection(equation)]
         if joins:
             texts.append(_short_text(joins) or _sources_text(equations, joins) or _loop_text(joins, joins))
+        texts.append(_unconnected_text(model, equations))
     return "".join(f"\n{text}" for text in dict.fromkeys(texts) if text)
 
 
@@ -50,21 +53,18 @@ def _is_connection(equation: FlatEquation) -> bool:
 
 def _sources_text(equations: list[FlatEquation], joins: list[FlatEquation]) -> str:
     """Components that each give the same quantity."""
-    given: dict[str, tuple[bool, str, FlatEquation]] = {}
+    given: dict[str, Given] = {}
     for equation in equations:
         variables = _variables(equation)
         if len(variables) == 1 and variables[0].order == 0 and equation.owner.path:
             is_reference = isinstance(variables[0].symbol.component, Connector)
             given.setdefault(equation.owner.name, (is_reference, variables[0].symbol.name, equation))
     sources = {name: entry for name, entry in given.items() if not entry[0]} or given
+    if len(sources) < 2 <= len(given) - len(sources):
+        return _held_text(sources, {name: entry for name, entry in given.items() if entry[0]})
     if len(sources) < 2:
         return ""
-    names = [
-        f"{name} ({type(entry[2].owner.component).__name__})"
-        for name, entry in list(sources.items())[:LISTED]
-    ]
-    what = " and ".join(dict.fromkeys(entry[1] for entry in sources.values()))
-    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    listed, what = _names(sources)
     if any(map(_flows, joins)):
         return (
             f"{listed} are connected in series: each of them gives its {what}, and the same flows through "
@@ -73,6 +73,41 @@ def _sources_text(equations: list[FlatEquation], joins: list[FlatEquation]) -> s
     return (
         f"{listed} are connected in parallel, or in a loop: each of them gives its {what}, one too many. "
         f"Leave one out, or put something in between, such as a small resistance."
+    )
+
+
+def _unconnected_text(model: ModelStructure, equations: list[FlatEquation]) -> str:
+    """Connectors whose flows are zero because nothing is connected to them."""
+    names = []
+    for equation in equations:
+        leaves = equation.equation.leaves
+        declarations = [getattr(leaf.symbol, "declaration", None) for leaf in leaves if _flows(equation)]
+        if [equation.equation.source] == [getattr(each, "source", None) for each in declarations]:
+            connector, _, _ = model.flat.resolve(leaves[0], equation.owner).name.rpartition(".")
+            names.append(connector)
+    names = list(dict.fromkeys(names))
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return (
+        f"Nothing is connected to {', '.join(names[:LISTED])}{more}, so no flow is there." if names else ""
+    )
+
+
+def _names(sources: dict[str, Given]) -> tuple[str, str]:
+    """Components with their classes, and the quantities that they give."""
+    names = [
+        f"{name} ({type(entry[2].owner.component).__name__})"
+        for name, entry in list(sources.items())[:LISTED]
+    ]
+    what = " and ".join(dict.fromkeys(entry[1] for entry in sources.values()))
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0], what
+
+
+def _held_text(sources: dict[str, Given], references: dict[str, Given]) -> str:
+    """A source between two references, each of which gives the potential of one end."""
+    (source, difference), (ends, potential) = _names(sources), _names(references)
+    return (
+        f"{ends} each give their {potential}, and {source} gives its {difference} between them: one too "
+        f"many. Leave one of them out."
     )
 
 

@@ -7,6 +7,7 @@ differentiated nowhere, and equations for what is no unknown.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterator
@@ -16,10 +17,12 @@ from typing import Any
 from ..arrays.diagnosis import SingularSet
 from ..arrays.structure import NONE
 from ..arrays.transform import SingularStructure
+from ..expressions.expression import leaves_of
 from ..expressions.symbol_kinds import SymbolKind
 from ..language.flat_model import FlatEquation, FlatSymbol
-from ..language.model import Connector
+from ..language.model import Connector, Model
 from ..language.symbols import Symbol
+from ..source import Source
 from .model_structure import ModelStructure
 
 LISTED = 6
@@ -30,6 +33,7 @@ def component_hints(model: ModelStructure, singular: SingularStructure) -> str:
     texts = list(_equations_of_data(model, singular.diagnosis.over))
     texts += _elements_at_rest(model, singular.diagnosis.under)
     texts += _unbalanced(model, singular)
+    texts += _replaced_equations(model, singular)
     texts += _dependent_potentials(model, singular.diagnosis.over)
     texts += _broadcast(model, singular.diagnosis.over)
     return "".join(f"\n{text}" for text in dict.fromkeys(texts))
@@ -122,7 +126,11 @@ def _broadcast(model: ModelStructure, parts: tuple[SingularSet, ...]) -> Iterato
         for number in dict.fromkeys(model.equation_of[part.equations].tolist()):
             flat = model.flat.equations[number]
             left, right = flat.equation.lhs.shape, flat.equation.rhs.shape
-            if flat.equation.shape not in (left, right):
+            smaller = [
+                side for side in (flat.equation.lhs, flat.equation.rhs) if side.shape != flat.equation.shape
+            ]
+            # A number that every element is equal to is meant; an unknown that every element is, rarely.
+            if any(leaf.kind is SymbolKind.VARIABLE for leaf in leaves_of(*smaller)):
                 yield (
                     f"The sides of `{flat}` ({flat.equation.source}) have the shapes {left} and {right}, "
                     f"which broadcast to {flat.equation.shape}: more equations than were meant?"
@@ -172,6 +180,35 @@ def _unbalanced(model: ModelStructure, singular: SingularStructure) -> Iterator[
             )
         elif not missing and account.surplus > 0:
             yield f"{name} ({kind}) states {stated} for only {count} unknowns of its own, {own}."
+
+
+def _replaced_equations(model: ModelStructure, singular: SingularStructure) -> Iterator[str]:
+    """Classes whose `equations` replace those of the class that they are derived from."""
+    diagnosis = singular.diagnosis
+    if diagnosis.equation_total >= diagnosis.unknown_total:
+        return
+    components = (getattr(variable.symbol, "component", None) for variable in model.flat.variables)
+    owners = {id(owner): owner for owner in map(_owner, components) if owner is not None}
+    concerned = _concerned(model, diagnosis.under)
+    for kind in dict.fromkeys(type(owner) for key, owner in owners.items() if key in concerned):
+        levels = [base for base in kind.__mro__ if base is not Model and "equations" in vars(base)]
+        for own, replaced in itertools.pairwise(levels):
+            if not _asks_for_equations(own) and not own.__module__.startswith("modia_py.models."):
+                yield (
+                    f"{own.__name__}.equations ({_first_line(own)}) takes the place of "
+                    f"{replaced.__name__}.equations ({_first_line(replaced)}), whose equations are "
+                    f"left out: return [*super().equations(), ...] has both."
+                )
+
+
+def _asks_for_equations(kind: type) -> bool:
+    """Whether the method uses a name `equations`, as `super().equations()` does."""
+    return "equations" in vars(kind)["equations"].__code__.co_names
+
+
+def _first_line(kind: type) -> Source:
+    code = vars(kind)["equations"].__code__
+    return Source(code.co_filename, code.co_firstlineno)
 
 
 def _what_is_missing(account: _Account) -> str:

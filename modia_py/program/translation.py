@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..arrays.singularity_result import MISSING_GROUND
 from ..arrays.structure import Integers
 from ..arrays.transform import Transformation, transform
 from ..lowering.event_functions import EventFunctions, event_functions, has_events
@@ -21,6 +22,8 @@ from .signals import Signals
 
 FEWEST_UNKNOWNS = 1000
 """From this size on, patterns come from the terms of the equations."""
+SECOND_PATH = "are there two ways without resistance between the same places, such as two grounds?"
+"""Of a flow: nothing says how much takes the one, and how much the other."""
 MOST_PROGRAMS = 16
 """Programs kept for one model, one for each choice of input functions."""
 
@@ -124,7 +127,13 @@ class Translation:
             for loop in self.transformed.loops
             if not loop.is_complete
         ]
-        return (*self.transformed.simplified.warnings(), *left_over)
+        return (*self.transformed.simplified.warnings(self.question), *left_over)
+
+    def question(self, variable: int) -> str:
+        """What to ask about a variable that nothing determines."""
+        model = self.structure
+        is_flow = model.flat.variables[int(model.variable_of[variable])].symbol.is_flow
+        return SECOND_PATH if is_flow else MISSING_GROUND
 
     def note_run(self, linear_solver: str, compile_seconds: float) -> None:
         """Remember what a report wants to say of the runs so far."""

@@ -26,7 +26,7 @@ from .fields import (
     map_grid,
     values_at,
 )
-from .figures import new_figure, our_style
+from .figures import file_errors, new_figure, our_style
 
 MOST_FRAMES = 2000
 DPI = 80
@@ -93,7 +93,7 @@ class Animation:
             # Borders of the picture are found once; then they stand still.
             figure.draw_without_rendering()
             figure.set_layout_engine("none")
-            with writer.saving(figure, str(path), DPI):
+            with file_errors(Path(path)), writer.saving(figure, str(path), DPI):
                 for time in self.times.tolist():
                     show(time)
                     writer.grab_frame()

@@ -15,7 +15,16 @@ import numpy as np
 
 from ..errors import ModelError
 from ..optional_packages import require
-from .figures import SINGLE_HEIGHT, WIDTH, is_constant, limits, new_figure, our_style, with_unit
+from .figures import (
+    SINGLE_HEIGHT,
+    WIDTH,
+    is_constant,
+    limits,
+    new_figure,
+    our_style,
+    save_figure,
+    with_unit,
+)
 from .selections import Selection
 from .trajectories import Trajectories
 
@@ -342,5 +351,5 @@ def _finished(figure: Any, file: str | PathLike[str] | None, title: str | None) 
     if title is not None:
         figure.suptitle(title, fontsize=11)
     if file is not None:
-        figure.savefig(file)
+        save_figure(figure, file)
     return figure

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, ResultFileError
 from ..optional_packages import require
 
 WIDTH, PANEL_HEIGHT, SINGLE_HEIGHT = 7.2, 1.9, 3.2  # inches
@@ -50,6 +52,28 @@ def our_style(**changes: Any) -> Iterator[None]:
     cycle = cycler(linestyle=DASHES) * cycler(color=COLOURS)
     with matplotlib.rc_context({**STYLE, "axes.prop_cycle": cycle, **changes}):
         yield
+
+
+def save_figure(figure: Any, file: str | PathLike[str]) -> None:
+    """Write a figure to a file, or say why that is impossible."""
+    target = Path(file)
+    known = figure.canvas.get_supported_filetypes()
+    suffix = target.suffix.lower().removeprefix(".")
+    if suffix and suffix not in known:
+        raise ModelError(f"{target}: a picture is a file that ends with .png, .svg, .pdf; not .{suffix}.")
+    with file_errors(target):
+        figure.savefig(target)
+
+
+@contextmanager
+def file_errors(target: Path) -> Iterator[None]:
+    """What the system says of a file that cannot be written becomes a sentence."""
+    if not target.parent.is_dir():
+        raise ResultFileError(f"{target} cannot be written: there is no folder {target.parent}.")
+    try:
+        yield
+    except OSError as error:
+        raise ResultFileError(f"{target} cannot be written: {error.strerror or error}.") from error
 
 
 def new_figure(size: tuple[float, float], *, without_window: bool) -> Any:

@@ -76,6 +76,12 @@ def _refuse_columns(count: int) -> None:
         )
 
 
+OTHER_FORMATS = frozenset(
+    {".csv", ".txt", ".tsv", ".xls", ".xlsx", ".json", ".mat", ".npy", ".npz", ".pkl", ".png"}
+)
+"""Ends of names of files that nobody expects NetCDF in."""
+
+
 def save(result: Trajectories, path: str | PathLike[str]) -> None:
     """Write batch by batch, to a file beside the path that takes its place once it is complete."""
     xarray = require("xarray", "io", "Saving a result")
@@ -86,6 +92,7 @@ def save(result: Trajectories, path: str | PathLike[str]) -> None:
         raise ResultFileError(f"{target} is a folder: give the name of a file in it.")
     if not target.parent.is_dir():
         raise ResultFileError(f"{target} cannot be written: there is no folder {target.parent}.")
+    check_ending(target)
     partial = target.with_name(target.name + ".partial")
     try:
         header = xarray.Dataset(coords={"time": _time(result)}, attrs=_attributes(result))
@@ -101,6 +108,15 @@ def save(result: Trajectories, path: str | PathLike[str]) -> None:
         raise ResultFileError(f"{target} cannot be written: {_first_line(error)}.") from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def check_ending(target: Path) -> None:
+    """Nobody expects NetCDF in a file whose name ends as that of another format."""
+    if target.suffix.lower() in OTHER_FORMATS:
+        raise ResultFileError(
+            f"{target} would be a file of NetCDF under the name of another format: save('result.nc'). "
+            f"A table is result.to_pandas(...), which has to_csv and the like."
+        )
 
 
 def load(path: str | PathLike[str]) -> dict[str, Any]:

@@ -13,7 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import ModelError
-from .figures import MARK, given_axes, is_constant, limits, new_panels, our_style, with_unit, without_unit
+from .figures import (
+    MARK,
+    given_axes,
+    is_constant,
+    limits,
+    new_panels,
+    our_style,
+    save_figure,
+    with_unit,
+    without_unit,
+)
 from .selections import Selection
 from .trajectories import Trajectories
 
@@ -63,6 +73,11 @@ def plot(
             )
     if not names:
         names = results[0][1].names_in_order[:DEFAULT_NAMES]
+    for group in names:
+        if not isinstance(group, (str, list, tuple)):
+            raise ModelError(
+                f"A panel is a name or a tuple of names, such as plot('x', ('v', 'w')), not {group!r}."
+            )
     # Everything is read before anything is drawn: an unknown name leaves no empty figure behind.
     with our_style():
         contents = [_content(results, group, over, events) for group in names]
@@ -86,7 +101,7 @@ def plot(
             figure.suptitle(title, fontsize=11)
         figure.align_ylabels(list(drawn))
         if file is not None:
-            figure.savefig(file)
+            save_figure(figure, file)
     return figure
 
 

@@ -212,7 +212,7 @@ class Trajectories:
         wanted = parse(text)
         for reading in readings(wanted, self._is_known) if wanted is not None else ():
             return self._take(text, reading)
-        raise UnknownNameError(self._unknown(text, wanted))
+        raise UnknownNameError(self._unknown(text))
 
     def expand(self, text: str) -> tuple[str, ...]:
         """List the names that a pattern stands for.
@@ -291,9 +291,8 @@ class Trajectories:
             f"np.gradient(result[{nearest!r}], result.time, axis=0)."
         )
 
-    def _unknown(self, text: str, wanted: TrajectoryName | None) -> str:
-        asked = wanted.name if wanted is not None else text
-        proposal = did_you_mean(asked, [*self.variables, *self.parameters, "time"])
+    def _unknown(self, text: str) -> str:
+        proposal = did_you_mean(text, [*self.variables, *self.parameters, "time"])
         return f"The result of {self.model} has no {text!r}. {proposal}"
 
 

@@ -22,6 +22,7 @@ ATOL = 1e-3
 ROUNDING = 1e-12
 """Of the ends of a run: times of output that are off by no more are at the end."""
 STARTS = ("init", "impulse")
+RTOL_LIMITS = (1e-14, 0.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +73,19 @@ class RunRequest:
             number = getattr(self, word)
             if isinstance(number, str):
                 raise ModelError(f"{word} is the text {number!r}: write the number without quotes.")
-            if not isinstance(number, (int, float, np.number)) or not np.isfinite(number):
-                raise ModelError(f"{word} must be a finite number, not {number!r}.")
+            if not _is_finite_number(number):
+                hint = (
+                    " An interval is start_time=..., stop_time=...."
+                    if isinstance(number, (tuple, list))
+                    else ""
+                )
+                raise ModelError(f"{word} must be a finite number, not {number!r}.{hint}")
         start, stop = float(self.start_time), float(self.stop_time)
         if stop <= start:
             raise ModelError(f"stop_time = {stop:g} is not after start_time = {start:g}.")
-        if not 1e-14 <= self.rtol <= 0.1:
-            raise ModelError(f"rtol = {self.rtol:g} is not between 1e-14 and 0.1.")
+        least, most = RTOL_LIMITS
+        if not least <= self.rtol <= most:
+            raise ModelError(f"rtol = {self.rtol:g} is not between {least:g} and {most:g}.")
         if not isinstance(self.max_steps, (int, np.integer)) or self.max_steps < 1:
             raise ModelError(f"max_steps must be a positive integer, not {self.max_steps!r}.")
         progress = sys.stderr.isatty() if self.progress is None else bool(self.progress)
@@ -94,6 +101,12 @@ class RunRequest:
             self.method,
             self.must_restart,
         )
+
+
+def _is_finite_number(value: Any) -> bool:
+    """Whether it is a number, which an array without axes is, too."""
+    array = np.asarray(value)
+    return array.ndim == 0 and array.dtype.kind in "iuf" and bool(np.isfinite(array))
 
 
 def checked_atol(atol: Any, rtol: float) -> float:

@@ -75,11 +75,15 @@ class _Relaxed:
         # Initial equations are of the same rank as `init` values: they may be what contradicts.
         self.soft = np.arange(m) >= first
 
-    def solve(self, chosen: np.ndarray) -> NearestRoot:
+    def solve(self, chosen: np.ndarray, soft: np.ndarray | None = None) -> NearestRoot:
         active = np.ones(len(self.is_init), bool)
         active[self.is_init] = chosen
         z = self.start.z_guess if chosen.all() else self.start.nudged(chosen)
-        options: dict[str, Any] = {"soft": self.soft, "active": active, "effort": self.effort}
+        options: dict[str, Any] = {
+            "soft": self.soft if soft is None else soft,
+            "active": active,
+            "effort": self.effort,
+        }
         found = self.system.solve(z, self.fixed, **options)
         if self.equations_hold(found):
             return found
@@ -165,6 +169,11 @@ class _Relaxed:
 
     def _nearest(self, found: NearestRoot, chosen: np.ndarray) -> str:
         """The nearest values that agree, and how far they are, the farthest first."""
+        if np.any(found.relative[self.soft & ~self.is_init] > CONTRADICTS):
+            # Initial equations have given way, too, and values that leave them violated do not agree.
+            found = self.solve(np.ones(len(self.start.init), bool), soft=self.is_init)
+            if not found.finite or np.any(~self.is_init[found.unsatisfied]):
+                return ""
         init, off = self.start.init, found.residual[self.is_init]
         chosen = chosen[np.argsort(-found.relative[self.is_init][chosen], kind="stable")]
         texts = [

@@ -14,7 +14,7 @@ from ..arrays.structure import NONE, Integers
 from ..errors import ModelError, did_you_mean
 from ..expressions.printing import der_text
 from ..language.flat_model import FlatModel, FlatSymbol
-from ..language.flat_names import NamedElements, find_elements, whole_name
+from ..language.flat_names import NamedElements, find_elements
 from ..language.symbols import broadcasts, holds_text
 from ..lowering.parameters import ParameterValues
 from ..lowering.value_map import ValueMap
@@ -174,7 +174,7 @@ def resolve_variable(flat: FlatModel, name: str) -> NamedElements:
         return found
     if find_elements(name, {parameter.name: parameter for parameter in flat.parameters}) is not None:
         raise ModelError(f"'{name}' is a parameter, not a variable: use params={{{name!r}: ...}}.")
-    raise ModelError(f"{flat.name} has no variable '{name}'. {did_you_mean(whole_name(name), known)}")
+    raise ModelError(f"{flat.name} has no variable '{name}'. {did_you_mean(name, known)}")
 
 
 def _spread(found: NamedElements, value: Any) -> Any:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelError, did_you_mean
-from ..language.flat_names import find_elements, whole_name
+from ..language.flat_names import find_elements
 from ..start.values import resolve_variable
 from .lanes import check_not_structural, structural_arguments
 
@@ -180,7 +180,7 @@ def _guess(sim: Any, name: str, guess: Any, start: Mapping[str, Any]) -> tuple[b
         )
         raise ModelError(
             f"{sim.name} has no parameter and no variable {name!r}. "
-            f"{did_you_mean(whole_name(name), [*known, *variables])}"
+            f"{did_you_mean(name, [*known, *variables])}"
         )
     is_start = found.symbol.name in variables
     try:
