@@ -27,6 +27,7 @@ _STAGE = places(
 )  # fmt: skip
 _STAGE_WORDS = len(_STAGE)
 _OF_CHANGE, _OF_ROWS = 0, 1
+_compiled = njit(error_model="numpy")
 Encoded = tuple[np.ndarray, np.ndarray]
 """The words of a plan, and its constants."""
 
@@ -66,13 +67,13 @@ def encode_stages(stages: Sequence[StageData]) -> Encoded:
     return np.concatenate(words), np.concatenate([np.zeros(0), *numbers])
 
 
-@njit
+@_compiled
 def _stage(stages: Any, number: int) -> Any:
     first = 1 + _STAGE_WORDS * number
     return stages[first : first + _STAGE_WORDS]
 
 
-@njit
+@_compiled
 def rooms(stages: Any, constants: Any) -> Any:
     """Room for the values of all plans, with their constants, one after the other; and where each begins:
     that of the formulas and that of the rows of each stage."""
@@ -96,7 +97,7 @@ def rooms(stages: Any, constants: Any) -> Any:
     return w, begins
 
 
-@njit
+@_compiled
 def put_inputs(w: Any, begins: Any, place: int, values: Any) -> None:
     """The same inputs of all plans."""
     for plan in range(len(begins) - 1):
@@ -105,13 +106,13 @@ def put_inputs(w: Any, begins: Any, place: int, values: Any) -> None:
             w[first + k] = values[k]
 
 
-@njit
+@_compiled
 def put_input(w: Any, begins: Any, place: int, value: float) -> None:
     for plan in range(len(begins) - 1):
         w[begins[plan] + place] = value
 
 
-@njit
+@_compiled
 def solve_factored(lu: Any, scale: Any, rows: Any, b: Any, x: Any) -> None:
     """As `solvers.linear.dense`: rows are scaled, then put in the order in which they were eliminated."""
     n = len(x)
@@ -128,7 +129,7 @@ def solve_factored(lu: Any, scale: Any, rows: Any, b: Any, x: Any) -> None:
         x[i] = total / lu[i, i]
 
 
-@njit
+@_compiled
 def _evaluate(stages: Any, at: int, w: Any, x: Any, slope: Any) -> None:
     """A plan at x with this slope."""
     n = len(x)
@@ -138,7 +139,7 @@ def _evaluate(stages: Any, at: int, w: Any, x: Any, slope: Any) -> None:
     run(stages[at:], w, 1)
 
 
-@njit
+@_compiled
 def _move(
     element: int, change: float, from_x: Any, from_slope: Any, c: float, d: Any, x: Any, slope: Any
 ) -> None:
@@ -147,7 +148,7 @@ def _move(
     slope[element] = from_slope[element] + d[element] / c
 
 
-@njit
+@_compiled
 def _follow(
     stages: Any, number: int, w: Any, begins: Any, from_x: Any, from_slope: Any, c: float, d: Any, x: Any,
     slope: Any,
@@ -164,7 +165,7 @@ def _follow(
         _move(element, own[outputs[k]], from_x, from_slope, c, d, x, slope)
 
 
-@njit
+@_compiled
 def _newton_step(
     stages: Any, number: int, w: Any, begins: Any, factors: Any, firsts: Any, is_fd: Any, from_x: Any,
     from_slope: Any, c: float, d: Any, x: Any, slope: Any,
@@ -189,7 +190,7 @@ def _newton_step(
             _move(element, delta[i], from_x, from_slope, c, d, x, slope)
 
 
-@njit
+@_compiled
 def _size(d: Any, before: Any, slope_before: Any, measures: Any, c: float) -> float:
     """Of the changes of all unknowns, as `solvers.native.kernels.iterate` measures them."""
     limits, weights, tightness, slope_places, slope_atol, of_constraints, of_slopes = measures
@@ -207,12 +208,12 @@ def _size(d: Any, before: Any, slope_before: Any, measures: Any, c: float) -> fl
     return of_places if of_places > size or np.isnan(of_places) else size
 
 
-@njit
+@_compiled
 def _all_finite(d: Any) -> bool:
     return bool(np.isfinite(d).all())
 
 
-@njit
+@_compiled
 def _last_iterated(stages: Any) -> int:
     found = -1
     for number in range(stages[0]):
@@ -221,7 +222,7 @@ def _last_iterated(stages: Any) -> int:
     return found
 
 
-@njit
+@_compiled
 def correct_by_stages(
     stages: Any, w: Any, begins: Any, factors: Any, is_fd: Any, measures: Any, d: Any, x: Any, slope: Any,
     s: Any,
