@@ -57,6 +57,8 @@ class Inlined:
     """The stages of a problem, in sequence; every element of x belongs to one."""
 
     stages: tuple[Stage, ...]
+    data: tuple[np.ndarray, np.ndarray] | None = None
+    """All of them as words and constants for native code, which makes whole steps (`Problem.planned`)."""
 
     @property
     def tears(self) -> np.ndarray:

@@ -437,3 +437,20 @@ def test_a_result_without_events_has_an_empty_table():
     result = Result("M", t, {"x": ResultVariable("x", ())}, lambda name, order: t)
     assert len(result.events) == 0
     np.testing.assert_array_equal(result.output_rows, [0, 1, 2])
+
+
+class Undisturbed(Model):
+    """A discrete variable that nothing changes."""
+
+    x = Var(init=1.0)
+    k = Discrete([2.0, 3.0])
+
+    def equations(self):
+        return [der(self.x) == -self.k[0] * self.x]
+
+
+def test_discrete_variables_without_events_keep_their_values():
+    result = simulate(Undisturbed(), 1.0, times=3)
+    assert result["k"].tolist() == [[2.0, 3.0]] * 3
+    assert result.final("x") == pytest.approx(np.exp(-2.0), rel=1e-6)
+    assert "k" in str(result)

@@ -92,6 +92,26 @@ def test_a_pivot_that_vanishes_is_named(train):
         train.simulate(0.1, params={"motor.J": -0.08})  # J2 + i^2 J1 is zero
 
 
+class Passing(Model):
+    """The pivot for y changes its sign at half of the time; the equations are regular there."""
+
+    x, y, z = Var(init=0.0), Var(), Var()
+
+    def equations(self):
+        s = self.x - 0.5
+        return [der(self.x) == 1.0, s * self.y + self.z == 1 + self.x, relax(self.y) - 2 * s * self.z == 0]
+
+
+def test_a_pivot_that_vanishes_at_a_time_of_output_is_named():
+    sim = translate(Passing())
+    with pytest.raises(
+        SimulationError, match=r"(?s)at time 0.5:.*There the pivot for \w of a relaxed loop"
+    ):
+        sim.simulate(1.0, times=3)
+    result, plain = (one.simulate(1.0, times=4) for one in (sim, translate(Passing(), relaxing=False)))
+    np.testing.assert_allclose(result["y"], plain["y"], rtol=1e-6)
+
+
 def test_nodal_analysis_of_a_circuit():
     """Five equations relax to those of two potentials."""
     start = {"C2.u": 0.0}

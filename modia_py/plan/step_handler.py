@@ -34,28 +34,12 @@ from ..solvers.xla.calls import (
 )
 from ..solvers.xla.structures import FRAME_WORDS
 from . import kernels as plan_kernels
-from . import native, operations
+from . import native, operations, stage_kernels
 from .native import parts, room, run
+from .stage_kernels import correct_by_stages, put_input, put_inputs, rooms, solve_factored
 
 _GIVEN, _CHANGED = calls.STEP.arguments, calls.STEP.results
 _RUNNING = float(status.Status.RUNNING)
-
-
-@njit(error_model="numpy")
-def _solve(lu: Any, scale: Any, rows: Any, b: Any, x: Any) -> None:
-    """As `solvers.linear.dense`: rows are scaled, then put in the order in which they were eliminated."""
-    n = len(x)
-    for i in range(n):
-        row = np.int64(rows[i])
-        total = scale[row] * b[row]
-        for j in range(i):
-            total -= lu[i, j] * x[j]
-        x[i] = total
-    for i in range(n - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, n):
-            total -= lu[i, j] * x[j]
-        x[i] = total / lu[i, i]
 
 
 @njit
@@ -105,8 +89,24 @@ def _step(frame: Any) -> None:
     is_fd, program = argument(frame, given.is_fd), argument_words(frame, given.program)
     held, pause = argument(frame, given.held), argument(frame, given.pause)
     inputs = argument(frame, given.inputs)
-    outputs, w = parts(program)[0], room(program, argument(frame, given.constants), 1)
-    _put(w, _put(w, 1 + 2 * n, argument(frame, given.parameters)), inputs)
+    stages = argument_words(frame, given.stages)
+    by_stages = len(stages) > 0
+    if by_stages:
+        w, begins = rooms(stages, argument(frame, given.stage_constants))
+        place = 1 + 2 * n
+        put_inputs(w, begins, place, argument(frame, given.parameters))
+        put_inputs(w, begins, place + len(argument(frame, given.parameters)), inputs)
+        outputs = parts(program)[0]
+    else:
+        outputs, w = parts(program)[0], room(program, argument(frame, given.constants), 1)
+        begins = np.zeros(1, np.int64)
+        _put(w, _put(w, 1 + 2 * n, argument(frame, given.parameters)), inputs)
+    of_c = 1 + 2 * n + len(argument(frame, given.parameters)) + len(inputs)
+    small = (
+        argument(frame, given.stage_lu), argument(frame, given.stage_scale),
+        argument_words(frame, given.stage_rows),
+    )  # fmt: skip
+    measures = limits, weights, tightness, places, slope_atol, of_constraints, of_slopes
     right, delta = np.empty(n), np.empty(n)
     sides, crossed = result(frame, changed.sides), result(frame, changed.crossed)
     xdot_before, stretches = result(frame, changed.xdot_before), argument(frame, given.stretches)
@@ -118,14 +118,21 @@ def _step(frame: Any) -> None:
     while True:
         if s[AT.rounding_matters] != 0.0:
             weigh(table, atol, tightness, of_constraints, of_slopes, limits, weights, s)
-        w[0] = min(max(s[AT.t_new], held[0]), held[1])
+        t_new = min(max(s[AT.t_new], held[0]), held[1])
+        if by_stages:
+            put_input(w, begins, 0, t_new)
+            put_input(w, begins, of_c, s[AT.c])
+            if not correct_by_stages(stages, w, begins, small, is_fd, measures, d, x, slope, s):
+                return
+        else:
+            w[0] = t_new
         while s[AT.iterating] != 0.0:
             _put(w, _put(w, 1, x), slope)
             run(program, w, 1)
             for k in range(n):
                 off = w[outputs[k]]
                 right[k] = -s[AT.c] * off if is_fd[k] != 0.0 else -off
-            _solve(lu, scale, rows, right, delta)
+            solve_factored(lu, scale, rows, right, delta)
             iterate(
                 delta, limits, weights, tightness, places, slope_atol, of_constraints, of_slopes, d, x,
                 slope, s,
@@ -158,7 +165,7 @@ def _handlers(fingerprint: int) -> dict[str, Any]:
 
 _OTHERS = (
     xla_calls, structures, calls, kernels, numbers_of_state, controller, coefficients, rounding, status,
-    plan_kernels, native, operations, crossing_kernels, crossings, extrema,
+    plan_kernels, native, operations, stage_kernels, crossing_kernels, crossings, extrema,
 )  # fmt: skip
 """Whose functions or constants become part of what is compiled."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,8 +15,9 @@ from ..lowering.model_structure import ModelStructure
 from ..lowering.parameters import ParameterValues
 from ..plan.discretized import Block, Discretized, Places, discretize, smallest
 from ..plan.graph_array import CannotPlan
-from ..plan.planned_function import PlannedFunction
+from ..plan.planned_function import PlannedFunction, makes_steps
 from ..solvers.inlined_contract import Inlined, Stage
+from ..solvers.shared_programs import as_data
 from .signals import Signals, held_time
 
 MOST_UNKNOWNS = 1000
@@ -98,21 +100,61 @@ def inlined_steps(found: Discretized | str, functions: Index1Functions, signals:
     """The stages as functions of the integrator, with `program.Arguments` as its parameters."""
     if isinstance(found, str):
         return found
-    stages = []
+    planned = []
     for blocks in found.stages:
         for count in sorted({len(block.tears) for block in blocks}):
             own = [block for block in blocks if len(block.tears) == count]
-            stages.append(_stage(found, own, functions, signals))
-    return Inlined(tuple(stages))
+            planned.append(_planned_stage(found, own, (*functions.plans.residual.sizes, 1)))
+    return Inlined(
+        tuple(_stage(stage, functions, signals) for stage in planned),
+        _data(planned) if makes_steps() else None,
+    )
 
 
-def _stage(found: Discretized, blocks: list[Block], functions: Index1Functions, signals: Signals) -> Stage:
-    sizes = (*functions.plans.residual.sizes, 1)
-    count = len(blocks[0].tears)
+@dataclass(frozen=True, eq=False)
+class _PlannedStage:
+    """What `Stage` says, with plans of [t, x, xdot, p, u, c]."""
 
-    def called(nodes: list[int]) -> Callable[..., Any]:
-        function = PlannedFunction(found.graph, np.array(nodes, np.int64), sizes)
+    tears: np.ndarray
+    rows: np.ndarray
+    solved: np.ndarray
+    residual: PlannedFunction
+    change: PlannedFunction
+    pivot: PlannedFunction
 
+
+def _planned_stage(found: Discretized, blocks: list[Block], sizes: tuple[int, ...]) -> _PlannedStage:
+    def plan(nodes: list[int]) -> PlannedFunction:
+        return PlannedFunction(found.graph, np.array(nodes, np.int64), sizes)
+
+    shape = len(blocks), len(blocks[0].tears)
+    rows = [row for block in blocks for row in block.left]
+    pivots = [pivot for block in blocks for pivot in block.pivots]
+    return _PlannedStage(
+        np.array([block.tears for block in blocks], np.int64).reshape(shape),
+        np.array(rows, np.int64).reshape(shape),
+        np.array([k for block in blocks for k in block.solved], np.int64),
+        plan([int(found.roots[row]) for row in rows]),
+        plan([node for block in blocks for node in block.change]),
+        plan([smallest(found.graph, pivots)]),
+    )
+
+
+def _data(planned: list[_PlannedStage]) -> tuple[np.ndarray, np.ndarray]:
+    """The stages for native code."""
+    from ..plan.stage_kernels import StageData, encode_stages
+
+    words, constants = encode_stages(
+        [
+            StageData(stage.tears, stage.rows, stage.solved, stage.change.encoded, stage.residual.encoded)
+            for stage in planned
+        ]
+    )
+    return as_data(words), as_data(constants)
+
+
+def _stage(planned: _PlannedStage, functions: Index1Functions, signals: Signals) -> Stage:
+    def called(function: PlannedFunction) -> Callable[..., Any]:
         def evaluate(t: Any, x: Any, xdot: Any, arguments: Any, c: Any = 0.0) -> Any:
             t = held_time(t, arguments.signals)
             u = signals.values(t, arguments.signals, functions.input_order)
@@ -120,14 +162,8 @@ def _stage(found: Discretized, blocks: list[Block], functions: Index1Functions, 
 
         return evaluate
 
-    rows = np.array([row for block in blocks for row in block.left], np.int64)
-    pivots = [pivot for block in blocks for pivot in block.pivots]
-    pivot = called([smallest(found.graph, pivots)])
+    pivot = called(planned.pivot)
     return Stage(
-        np.array([block.tears for block in blocks], np.int64).reshape(len(blocks), count),
-        rows.reshape(len(blocks), count),
-        np.array([k for block in blocks for k in block.solved], np.int64),
-        called([int(found.roots[row]) for row in rows]),
-        called([node for block in blocks for node in block.change]),
+        planned.tears, planned.rows, planned.solved, called(planned.residual), called(planned.change),
         lambda *given: pivot(*given)[0],
-    )
+    )  # fmt: skip

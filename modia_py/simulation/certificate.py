@@ -30,6 +30,7 @@ from ..errors import SimulationError
 from ..expressions.lanes import lanes
 from ..lowering.written_equations import WrittenEquations
 from ..program.program import Arguments, Program
+from ..program.vanished_pivots import vanished_pivots
 from ..results.statistics import LARGEST_VIOLATION, Certificate
 from ..solvers.compile_options import quick_jit
 from ..solvers.solution import Statistics
@@ -107,10 +108,13 @@ def violation_text(certificate: Certificate, outputs: Outputs) -> str:
         when += f" and at {certificate.violated_times - 1} later times of output"
     if not np.isfinite(certificate.violation):
         names = _not_finite(outputs)
+        cause = _vanished_pivot(outputs, certificate.time) or (
+            "Is a root or logarithm of a negative number taken, or something divided by zero? End the "
+            "simulation before, or state what holds there."
+        )
         return (
             f"{' and '.join(names) or 'An equation'} becomes infinite or not a number {when}:\n"
-            f"    {certificate.equation}\nIs a root or logarithm of a negative number taken, or something "
-            f"divided by zero? End the simulation before, or state what holds there."
+            f"    {certificate.equation}\n{cause}"
         )
     return (
         f"An equation of the model does not hold {when}:\n    {certificate.equation}\nIt is off by "
@@ -118,6 +122,17 @@ def violation_text(certificate: Certificate, outputs: Outputs) -> str:
         f"its variables allow. The values are wrong. A smaller `rtol` may help; if it does not, the "
         f"equations may have several solutions here, or none."
     )
+
+
+def _vanished_pivot(outputs: Outputs, t: float) -> str:
+    """What is divided by zero in a relaxed loop at a time of output; empty if nothing is."""
+    program = outputs.program
+    for span in outputs.spans:
+        for k in np.flatnonzero(span.t == t).tolist():
+            own = program.with_discretes(span.arguments, span.discretes[k])
+            if found := vanished_pivots(program, own, float(span.seen[k]), span.x[k], span.xdot[k]):
+                return f"There {found[0]}."
+    return ""
 
 
 def _not_finite(outputs: Outputs) -> list[str]:

@@ -93,8 +93,16 @@ class Outputs:
 
     def _discretes(self, symbol: FlatSymbol) -> np.ndarray:
         elements = slice(symbol.offset, symbol.offset + symbol.size)
-        values = np.concatenate([span.discretes[:, elements] for span in self.spans])
+        values = np.concatenate([self._discrete_rows(span)[:, elements] for span in self.spans])
         return values.reshape(self.rows, *symbol.shape).astype(symbol.symbol.dtype)
+
+    def _discrete_rows(self, span: Span) -> np.ndarray:
+        """All discrete values at each time; without events they are as they were given."""
+        if span.discrete_rows is not None:
+            return span.discrete_rows
+        first = self.flat.parameter_size
+        given = np.asarray(span.arguments.p)[first : first + self.flat.discrete_size]
+        return np.broadcast_to(given, (len(span.t), len(given)))
 
     def _all(self) -> np.ndarray:
         if self.everything is None:

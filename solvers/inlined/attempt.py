@@ -17,7 +17,7 @@ from ..method.context import Context
 from ..method.controller import IN_JAX, LARGE, UNKNOWN_RATE
 from ..method.matrix_renewal import Matrix, new_matrix
 from ..method.polynomial import Prediction, predict
-from ..method.rounding import Rounding, is_far_away, not_looked
+from ..method.rounding import NEAR, Rounding, is_far_away, not_looked
 from ..method.state import State
 from ..method.state_after import outcome_of, state_after
 from ..method.step import Step, step
@@ -107,7 +107,7 @@ def _matrices(
         kept = jax.lax.cond(needed, lambda: not_looked(rounding), lambda: rounding)
         return factors, kept, former_c
 
-    looked = needed & ~is_far_away(former, c)
+    looked = needed & ~is_far_away(former, c, NEAR)
     factors, rounding, whole_c = jax.lax.cond(looked, look, rest, state.factors, former)
     other_c = jnp.abs(c - torn.c) / jnp.abs(c) if problem.size >= LARGE else 0.0
     yes = jnp.ones((), bool)

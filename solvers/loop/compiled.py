@@ -19,6 +19,7 @@ from ..compile_options import LONG, fast_jit, quick_jit
 from ..events.handle import Handled, handle_event
 from ..events.restart import rows_of_mode
 from ..inlined import attempt as inlined_attempt
+from ..inlined import native_attempt as native_stages
 from ..inlined.matrices import nothing_torn
 from ..inlined_contract import Inlined
 from ..linear.choice import choose_solver, may_be_symmetric
@@ -183,7 +184,7 @@ def compile_problem(
         return known[key]
     formulas = formula_of(formula)
     inlined, why_not = _stages(problem, formulas, corrector)
-    attempts_by, note = _choose_loop(loop, formulas, inlined)
+    attempts_by, note = _choose_loop(loop, formulas, problem, inlined)
     pattern = pattern_of(problem, p)
     jit = partial(fast_jit, size=problem.size)
     once = partial(quick_jit, size=0)  # a few calls for each start, however long the vectors are
@@ -241,11 +242,14 @@ def _stages(problem: Problem, formula: Formula, corrector: str) -> tuple[Inlined
     return (None, found) if isinstance(found, str) else (found, "")
 
 
-def _choose_loop(loop: str, formula: Formula, inlined: Inlined | None) -> tuple[Any, str]:
+def _choose_loop(loop: str, formula: Formula, problem: Problem, inlined: Inlined | None) -> tuple[Any, str]:
     """The module that makes attempts, and what to say about it."""
     if loop not in LOOPS:
         raise ValueError(f"There is no loop '{loop}'; there are {', '.join(LOOPS)}.")
     if inlined is not None:
+        is_data = inlined.data is not None and problem.planned is not None
+        if loop != "jax" and is_data and not native_attempt.why_not():
+            return native_stages, "native"
         return inlined_attempt, "jax: steps by stages are made there"
     if formula is RADAU:
         if loop == "native":

@@ -28,9 +28,13 @@ ATTEMPT = (
     "t_new", "c", "needed",
     "iteration", "size", "size_of_d", "finite", "converged",
     "inevitable", "foreseen", "limited", "limited_element_now",
-    "accepted", "restart",
+    "accepted", "restart", "unsolved",
 )  # fmt: skip
-"""About the attempt that native code is working on; nothing else looks at them."""
+"""About the attempt that native code is working on; nothing else looks at them. `unsolved` says that the
+stages of inline integration could not make it, with new matrices."""
+
+WHOLE_MATRIX = ("whole_c",)
+"""c of the whole matrix, where native code makes steps by stages: matrix_c is that of their small ones."""
 
 LAST_STEP = ("last_step",)
 """Size of the step that was accepted last."""
@@ -50,6 +54,7 @@ NUMBERS = (
     *(name for name in Control._fields if name not in NEW_MATRIX),
     *NEW_MATRIX,
     *ATTEMPT,
+    *WHOLE_MATRIX,
     *LAST_STEP,
     *LAST_ERROR,
     *START,

@@ -66,10 +66,11 @@ def no_rounding(x: jax.Array) -> Rounding:
     return Rounding(jnp.zeros_like(x), jnp.zeros_like(x), jnp.zeros((), bool), one, zero, zero)
 
 
-def is_far_away(former: Rounding, c: jax.Array) -> jax.Array:
-    """Whether rounding may be left alone for once. That of fd rows grows with c."""
+def is_far_away(former: Rounding, c: jax.Array, from_here: float = FAR_AWAY) -> jax.Array:
+    """Whether rounding may be left alone for once. That of fd rows grows with c. (Where a look needs a
+    matrix that is not needed for anything else, it is left alone until it is `NEAR`.)"""
     growth = jnp.maximum(1.0, c / former.c)
-    return (former.rest > 0) & (growth * former.largest <= FAR_AWAY)
+    return (former.rest > 0) & (growth * former.largest <= from_here)
 
 
 def not_looked(former: Rounding) -> Rounding:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..linear.dense import DenseSolver
+from ..linear.dense import DenseFactors, DenseSolver
 from ..matrix.jacobian import fd_rows
 from ..method.context import Context
 from ..method.controller import UNKNOWN_RATE
@@ -78,12 +78,14 @@ def attempt(
     state = _renew_matrix(context, state, vectors)
     planned = _planned(context)
     if planned is not None:
-        state, vectors = _planned_step(context, planned, state, vectors, pause, stretches)
-        return _start_again(context, state, vectors)
-    state, vectors = _weigh(context, state, vectors)
-    state, vectors = _correct(context, state, vectors)
+        state, vectors = planned_step(
+            context, planned, state, vectors, pause, stretches, {**_factors(state.factors), **no_stages()}
+        )
+        return restart_if_asked(context, state, vectors)
+    state, vectors = weigh(context, state, vectors)
+    state, vectors = correct(context, state, vectors)
     state, vectors = _finish(context, state, vectors)
-    return _start_again(context, state, vectors)
+    return restart_if_asked(context, state, vectors)
 
 
 def _planned(context: Context) -> Planned | None:
@@ -103,16 +105,37 @@ def watches(context: Context) -> bool:
     return planned is not None and planned.watches
 
 
-def _planned_step(
+def _factors(factors: DenseFactors) -> dict[str, Any]:
+    """Of the whole matrix, by the names of `calls.STEP`."""
+    return {"lu": factors.lu, "scale": factors.scale, "rows": factors.rows}
+
+
+def no_factors() -> dict[str, Any]:
+    """Stands for those where the corrector goes by stages, or has done its work."""
+    return {"lu": jnp.zeros((1, 1)), "scale": jnp.zeros(1), "rows": jnp.zeros(1, jnp.int32)}
+
+
+def no_stages() -> dict[str, Any]:
+    """Stands for the stages of inline integration where the corrector does not go by any."""
+    nothing, words = jnp.zeros(0), jnp.zeros(0, int)
+    return {
+        "stages": words, "stage_constants": nothing,
+        "stage_lu": nothing, "stage_scale": nothing, "stage_rows": words,
+    }  # fmt: skip
+
+
+def planned_step(
     context: Context,
     planned: Planned,
     state: State,
     vectors: AttemptVectors,
     pause: jax.Array,
     stretches: jax.Array,
+    corrector: dict[str, Any],
 ) -> tuple[State, AttemptVectors]:
-    """What `_weigh`, `_correct` and `_finish` do, for one attempt or many, in one call."""
-    settings, factors = context.settings, state.factors
+    """What `weigh`, `correct` and `_finish` do, for one attempt or many, in one call; with factors of the
+    whole matrix, or by stages. Where nothing is `iterating` any more it does what follows the corrector."""
+    settings = context.settings
     looks = {"sides": jnp.zeros(0), "crossed": jnp.zeros(0), "xdot_before": jnp.zeros(0)}
     if planned.watches:
         looks = {"sides": state.sides.astype(float), "crossed": state.crossed.astype(float)}
@@ -122,11 +145,10 @@ def _planned_step(
     found = call(
         STEP, **planned.arguments(state.number("t_new"), context.p), pause=pause,
         stretches=stretches, is_fd=jnp.asarray(fd_rows(context.problem, context.p), float),
-        lu=factors.lu, scale=factors.scale, rows=factors.rows, limits=settings.limits,
-        atol=settings.atol, tightness=settings.tightness,
+        limits=settings.limits, atol=settings.atol, tightness=settings.tightness,
         slope_places=context.tables.slope_places, slope_atol=settings.slope_atol,
         of_constraints=state.of_constraints, of_slopes=state.of_slopes, table=state.table,
-        xdot=state.xdot, numbers=state.numbers, **looks, **vectors._asdict(),
+        xdot=state.xdot, numbers=state.numbers, **corrector, **looks, **vectors._asdict(),
     )  # fmt: skip
     of_state = {name: found.pop(name) for name in ("table", "xdot", "numbers")}
     looks = {name: found.pop(name) for name in looks}
@@ -136,36 +158,41 @@ def _planned_step(
     return state._replace(**of_state), vectors._replace(**found)
 
 
+def with_new_matrix(
+    numbers: jax.Array, usable: jax.Array, finite: jax.Array, rounding: Rounding
+) -> jax.Array:
+    """Numbers after the matrix was renewed."""
+    known = {
+        "matrix_c": numbers[AT.c],
+        "age": 0.0,
+        "rate": UNKNOWN_RATE,
+        "usable": usable,
+        "finite_matrix": finite,
+        "iterating": usable,
+        **rounding_numbers(rounding),
+    }
+    block = jnp.stack([jnp.asarray(known[name], float) for name in NEW_MATRIX])
+    return jax.lax.dynamic_update_slice(numbers, block, (getattr(AT, NEW_MATRIX[0]),))
+
+
 def _renew_matrix(context: Context, state: State, vectors: AttemptVectors) -> State:
     def renew(old: tuple[Any, Rounding, jax.Array]) -> tuple[Any, Rounding, jax.Array]:
         factors, rounding, numbers = old
-        c = numbers[AT.c]
         new = new_matrix(
-            context, numbers[AT.t_new], Prediction(vectors.x, vectors.slope), c, factors, rounding,
-            numbers[AT.matrix_c], numbers[AT.attempts],
+            context, numbers[AT.t_new], Prediction(vectors.x, vectors.slope), numbers[AT.c], factors,
+            rounding, numbers[AT.matrix_c], numbers[AT.attempts],
         )  # fmt: skip
-        known = {
-            "matrix_c": c,
-            "age": 0.0,
-            "rate": UNKNOWN_RATE,
-            "usable": new.usable,
-            "finite_matrix": new.finite,
-            "iterating": new.usable,
-            **rounding_numbers(new.rounding),
-        }
-        block = jnp.stack([jnp.asarray(known[name], float) for name in NEW_MATRIX])
-        numbers = jax.lax.dynamic_update_slice(numbers, block, (getattr(AT, NEW_MATRIX[0]),))
-        return new.factors, new.rounding, numbers
+        return new.factors, new.rounding, with_new_matrix(numbers, new.usable, new.finite, new.rounding)
 
     needed = state.number("needed") != 0
     factors, rounding, numbers = in_place_if(needed, renew, (state.factors, state.rounding, state.numbers))
     return state.with_rounding(rounding)._replace(factors=factors, numbers=numbers)
 
 
-def _weigh(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
+def weigh(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
     settings = context.settings
 
-    def weigh(old: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+    def change(old: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         weights, numbers = old
         found = call(
             WEIGH, table=state.table, atol=settings.atol, tightness=settings.tightness,
@@ -175,11 +202,11 @@ def _weigh(context: Context, state: State, vectors: AttemptVectors) -> tuple[Sta
         return found["weights"], found["numbers"]
 
     matters = state.number("rounding_matters") != 0
-    weights, numbers = in_place_if(matters, weigh, (vectors.weights, state.numbers))
+    weights, numbers = in_place_if(matters, change, (vectors.weights, state.numbers))
     return state._replace(numbers=numbers), vectors._replace(weights=weights)
 
 
-def _correct(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
+def correct(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
     settings, is_fd = context.settings, fd_rows(context.problem, context.p)
 
     def iterate(old: dict[str, jax.Array]) -> dict[str, jax.Array]:
@@ -213,15 +240,18 @@ def _finish(context: Context, state: State, vectors: AttemptVectors) -> tuple[St
     return state._replace(**of_state), vectors._replace(**found)
 
 
-def _start_again(context: Context, state: State, vectors: AttemptVectors) -> tuple[State, AttemptVectors]:
-    """After too many failures x is projected onto the constraints, and the past forgotten."""
+def restart_if_asked(
+    context: Context, state: State, vectors: AttemptVectors, of_matrix: str = "matrix_c"
+) -> tuple[State, AttemptVectors]:
+    """After too many failures x is projected onto the constraints, and the past forgotten. `of_matrix` is
+    the number that is c of the factors."""
 
     def forget(old: tuple[State, AttemptVectors]) -> tuple[State, AttemptVectors]:
         state, vectors = old
 
         def project(x: jax.Array) -> jax.Array:
             return onto_constraints(
-                context, state.number("t"), x, state.xdot, state.number("matrix_c"), state.factors,
+                context, state.number("t"), x, state.xdot, state.number(of_matrix), state.factors,
                 vectors.weights,
             )  # fmt: skip
 

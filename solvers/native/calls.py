@@ -50,6 +50,11 @@ STEP = Call(
         "lu",
         "scale",
         "rows",
+        "stages",
+        "stage_constants",
+        "stage_lu",
+        "stage_scale",
+        "stage_rows",
         "limits",
         "atol",
         "tightness",
@@ -78,6 +83,8 @@ STEP = Call(
 )
 """Steps, all but their matrix, for a residual that native code evaluates (`Problem.planned`). Whoever
 provides that provides this function, too. `held` are the times between which equations are evaluated,
-`pause` the time and the number of attempts at which to return. `watch_...` are functions in which crossings
-are looked for after each step, in `stretches`: signs * (what the program computes) + slack. Where there are
-no `sides`, nothing is looked for."""
+`pause` the time and the number of attempts at which to return. `stages` are those of inline integration
+(`inlined_contract.Inlined.data`), with the factors of their small matrices one after the other; if there
+are none, the corrector is that of `program`, with `lu`, `scale` and `rows`. `watch_...` are functions in
+which crossings are looked for after each step, in `stretches`: signs * (what the program computes) + slack.
+Where there are no `sides`, nothing is looked for."""

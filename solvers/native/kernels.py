@@ -46,7 +46,7 @@ def _where(condition: bool, a: Any, b: Any) -> Any:
 
 
 _native = make_controller(np, _where, _compiled)
-_decide, _judge, _work = _native.decide, _native.judge_iteration, _native.work
+_decide, judge, _work = _native.decide, _native.judge_iteration, _native.work
 _is_needed = _native.matrix_is_needed
 
 
@@ -184,7 +184,7 @@ def predict(table: Any, atol: Any, tightness: Any, s: Any, limits: Any, x: Any, 
 
 
 @_compiled
-def _corrector_weight(weight: float, tightness: float, constraint: float, slope: float) -> float:
+def corrector_weight(weight: float, tightness: float, constraint: float, slope: float) -> float:
     """As `tolerances.corrector_weights`."""
     return max(weight, 1.0 / max(tightness / weight, FLOOR * max(constraint, slope)))
 
@@ -207,7 +207,7 @@ def weigh(
         allowed = max(floor, min(FLOOR * slopes[i], loosest * tolerance))
         strict = w[i] = 1.0 / max(tolerance, allowed)
         if len(tightness):
-            strict = _corrector_weight(w[i], max(tightness[i], least), constraints[i], slopes[i])
+            strict = corrector_weight(w[i], max(tightness[i], least), constraints[i], slopes[i])
         inevitable = max(inevitable, constraints[i] * strict)
         of_slopes = max(of_slopes, slopes[i] * strict)
         beyond = floor / asked
@@ -218,7 +218,7 @@ def weigh(
 
 
 @_compiled
-def _largest_of_slopes(
+def largest_of_slopes(
     delta: Any,
     slope: Any,
     places: Any,
@@ -260,7 +260,7 @@ def iterate(
             tight, of_fc, of_fd = tightness[part], constraints[part], slopes[part]
             for i in range(len(change)):
                 tightness_here = max(tight[i], least)
-                weight = _corrector_weight(weights[i], tightness_here, of_fc[i], of_fd[i])
+                weight = corrector_weight(weights[i], tightness_here, of_fc[i], of_fd[i])
                 sizes[i] = abs(change[i]) * weight
         of_delta = max(of_delta, _largest(sizes, len(change)))
         if first:
@@ -272,9 +272,9 @@ def iterate(
                 sizes[i] = abs(total[i] * weights[i])
             of_d = max(of_d, _largest(sizes, len(change)))
     of_x = _number(of_delta)
-    of_slopes = _largest_of_slopes(delta, slope, places, slope_atol, constraints, slopes, limits, s[AT.c])
+    of_slopes = largest_of_slopes(delta, slope, places, slope_atol, constraints, slopes, limits, s[AT.c])
     size = of_slopes if of_slopes > of_x or np.isnan(of_slopes) else of_x
-    judged = _judge(
+    judged = judge(
         size, s[AT.size], int(s[AT.iteration]), s[AT.rate], s[AT.order] == 1.0,
         ROUNDING_REACHED * s[AT.inevitable],
         renewed | (ROUNDING_REACHED * s[AT.foreseen] >= STAGNATED), limits[LIMIT_AT.smallest_rate],
