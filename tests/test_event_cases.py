@@ -227,7 +227,7 @@ def test_a_value_that_follows_its_own_opposite_is_named():
 
 
 class Returned(Model):
-    """What happens at a crossing turns x round; what follows from that sets x beyond the threshold again."""
+    """What happens at a crossing turns x round; what follows sets x beyond the threshold again."""
 
     x, w = Var(init=0.0), Var(init=1.0)
     n = Discrete(0)

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..solution import EventRecord
 
-
 ROWS_AT_ONCE = 4096
 """Rows of output that are filled together."""
 
