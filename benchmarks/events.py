@@ -5,6 +5,7 @@ python benchmarks/events.py
 
 from __future__ import annotations
 
+import functools
 import resource
 import time as clock
 
@@ -96,33 +97,57 @@ class Ticks(Model):
         return [der(self.x) == where(self.n % 2 > 0, -1.0, 1.0), step]
 
 
-def repeated(sim, stop, **options):
-    """Wall and processor seconds of a run that compiles nothing, the best of three, and its result."""
-    result = sim.simulate(stop, **options)
-    best = []
-    for _ in range(3):
-        began, used = clock.perf_counter(), clock.process_time()
-        result = sim.simulate(stop, **options)
-        best.append((clock.perf_counter() - began, clock.process_time() - used))
-    return min(best), result
+def best_of(runs, times=5):
+    """Processor seconds of each of these runs, which compile nothing: in turn, the best of several."""
+    for run in runs:
+        run()
+    best = np.full(len(runs), np.inf)
+    for _ in range(times):
+        for k, run in enumerate(runs):
+            began = clock.process_time()
+            run()
+            best[k] = min(best[k], clock.process_time() - began)
+    return best
+
+
+def cost_of_events(sim):
+    """Microseconds of a step and of an event: runs of several lengths and tolerances have them in different
+    numbers, and take (a run) + (steps) * (a step) + (events) * (an event)."""
+    cases = [(stop, rtol) for stop in (0.0025, 0.005, 0.01) for rtol in (1e-3, 1e-5, 1e-7, 1e-9)]
+    runs = [functools.partial(sim.simulate, stop, rtol=rtol, times=2) for stop, rtol in cases]
+    seconds, results = best_of(runs, 3), [run() for run in runs]
+    counts = np.array([[1, r.stats.work.steps, len(np.unique(r.events.time))] for r in results])
+    found, *_ = np.linalg.lstsq(counts / seconds[:, None], np.ones(len(runs)), rcond=None)
+    return 1e6 * found[1:]
 
 
 def main() -> None:
     sim = translate(Buck())
-    (wall, used), result = repeated(sim, 0.02, times=101)
-    print(f"buck, {len(result.events)} rows of events: {wall:.2f} s wall, {used:.2f} s of processor")
-    print(f"  {result.stats.work.steps} steps")
-    one, _ = repeated(translate(Ball()), 2.0, times=11)
-    many, _ = repeated(translate(Balls(1000)), 2.0, times=11)
-    print(f"1000 equal balls / one ball: {many[1] / one[1]:.1f} ({many[1]:.3f} s, {one[1]:.4f} s)")
-    none, _ = repeated(translate(Rod(10_000, 0)), 1.0, times=3)
-    some, _ = repeated(translate(Rod(10_000, 1000)), 1.0, times=3)
-    print(f"10^4 unknowns with 1000 crossings / without: {some[1] / none[1]:.2f} ({some[1]:.3f} s)")
+    (used,) = best_of([lambda: sim.simulate(0.02, times=101)])
+    result = sim.simulate(0.02, times=101)
+    events = len(np.unique(result.events.time))
+    print(f"buck, {events} events, {result.stats.work.steps} steps: {used:.2f} s of processor")
+    step, event = cost_of_events(sim)
+    print(f"  {step:.1f} us a step, and {event:.0f} us an event besides")
+    one, many = translate(Ball()), translate(Balls(1000))
+    seconds = best_of([lambda: one.simulate(2.0, times=11), lambda: many.simulate(2.0, times=11)])
+    ratio = seconds[1] / seconds[0]
+    print(f"1000 equal balls / one ball: {ratio:.1f} ({seconds[1]:.3f} s, {seconds[0]:.4f} s)")
+    none, some = translate(Rod(10_000, 0)), translate(Rod(10_000, 1000))
+    for rtol in (1e-6, 1e-8):
+        options = {"stop_time": 1.0, "times": 3, "rtol": rtol}
+        runs = [functools.partial(sim.simulate, **options) for sim in (none, some)]
+        seconds = best_of(runs, 20)
+        ratio = seconds[1] / seconds[0]
+        print(
+            f"10^4 unknowns with 1000 crossings / without: {ratio:.2f} ({seconds[1]:.3f} s, rtol {rtol:g})"
+        )
     sim = translate(Ticks())
-    began = clock.process_time()
+    sim.simulate(0.01, times=3)
+    began, before = clock.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     result = sim.simulate(1.0, times=3)
     used, memory = clock.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{result.final('n')} events: {used:.1f} s of processor with compilation, {memory:.2f} GB")
+    print(f"{result.final('n')} events: {used:.1f} s of processor; {memory:.2f} GB, {before:.2f} before")
 
 
 if __name__ == "__main__":

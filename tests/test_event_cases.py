@@ -224,3 +224,25 @@ def test_a_value_that_follows_its_own_opposite_is_named():
     named = r"(?s)change each other for ever:\n    d: \d, then \d\n.*hysteresis"
     with pytest.raises(SimulationError, match=named):
         simulate(Opposite(), 1.0)
+
+
+class Returned(Model):
+    """What happens at a crossing turns x round; what follows sets x beyond the threshold again."""
+
+    x, w = Var(init=0.0), Var(init=1.0)
+    n = Discrete(0)
+
+    def equations(self):
+        return [
+            der(self.x) == self.w,
+            der(self.w) == 0.0,
+            when(self.x > 1.0, reinit(self.w, -1.0), assign(self.n, pre(self.n) + 1)),
+            when(self.w < 0.0, reinit(self.x, 2.0)),
+        ]
+
+
+def test_a_condition_that_never_fell_fires_once():
+    """It was taken for false in between, since x was about to go back."""
+    result = simulate(Returned(), 1.5)
+    assert result.final("n") == 1
+    assert abs(result.final("x") - 1.5) < 1e-9

@@ -64,6 +64,8 @@ class EventData(NamedTuple):
     """How often in a row it had moved by less than its tolerance since then: such events mean nothing."""
     reset: Any
     """Whether this event has set a state anew."""
+    turns: Any
+    """Whether all has settled but relations that go back at once (`turned`): the next pass is theirs."""
     lost: Any
     """For each `reinit`, whether constraints have not let it have its value."""
     wanted: Any
@@ -179,6 +181,7 @@ def make_events(
                 last=jnp.where(noticed != 0, t, data.last),
                 small=jnp.where(noticed != 0, small, data.small),
                 reset=jnp.zeros(()),
+                turns=jnp.zeros(()),
             )
         )
 
@@ -200,7 +203,8 @@ def make_events(
 
     def turned(t: Any, x: Any, xdot: Any, a: Any, side: Any) -> Any:
         """Relations by which the event was noticed and which go back at once, because a state was set anew:
-        the ball is about to leave the floor. The next step could miss it."""
+        the ball is about to leave the floor. The next step could miss it. It has left when nothing else
+        happens any more: what follows in this event may still set it elsewhere."""
         z, rate, tolerance = with_rates(jnp.asarray(t, float), x, xdot, a)
         goes_back = jnp.where(side, -rate, rate) > 0
         is_near = (
@@ -226,15 +230,18 @@ def make_events(
         patience = jnp.where(is_patient, tolerance, PART_OF_TOLERANCE * tolerance)
         by_time = jnp.where(side, z <= 0, z > 0)
         flips = jnp.where(is_time, by_time, jnp.where(number == 0, noticed != 0, wrong > patience))
-        if len(ef.reinits):
-            flips = jnp.where(number == 0, flips, flips ^ turned(t, x, xdot, a, side))
+        back = turned(t, x, xdot, a, side) & (number > 0) if len(ef.reinits) else jnp.zeros_like(flips)
+        flips ^= back & (a.events.turns != 0)
         d = d.at[places].set(jnp.where(side ^ flips ^ negated, 1.0, 0.0))
         a = known.assign(t, x, xdot, a._replace(p=ef.with_discrete(a.p, d, before)))
         new = ef.declared(a.p)
         moved, x, a = reinit(t, x, xdot, a)
-        a = a._replace(events=a.events._replace(reset=jnp.where(moved, 1.0, a.events.reset)))
+        is_settled = ~moved & ~jnp.any(new != before)
+        turns = is_settled & jnp.any(back)
+        reset = jnp.where(moved, 1.0, a.events.reset)
+        a = a._replace(events=a.events._replace(reset=reset, turns=jnp.where(turns, 1.0, 0.0)))
         moved = moved | jnp.any(new[in_equations] != before[in_equations])
-        effect = jnp.where(jnp.any(new != before), int(Effect.CONDITIONS), int(Effect.NOTHING))
+        effect = jnp.where(is_settled & ~turns, int(Effect.NOTHING), int(Effect.CONDITIONS))
         return x, a, jnp.where(moved, int(Effect.EQUATIONS), effect)
 
     def settle(t: Any, x: Any, xdot: Any, a: Any) -> Any:
@@ -344,6 +351,7 @@ def event_data(
         last=np.full_like(slack, -1e300),
         small=np.zeros_like(slack),
         reset=np.zeros(()),
+        turns=np.zeros(()),
         lost=reinits,
         wanted=np.full_like(reinits, NO_LIMIT),
         rows=np.asarray(row_flags),

@@ -37,6 +37,7 @@ from ..solvers import (
     impulse_start,
     solve,
 )
+from ..solvers.events.records import EventRecords, all_records
 from ..solvers.method.formula import formula_of
 from ..solvers.solution import EventRecord
 from ..solvers.stops import OnCrossing
@@ -258,14 +259,8 @@ def _lost_reinits(program: Program, arguments: Arguments) -> tuple[str, ...]:
 
 def _discrete_rows(events: ModelEvents, solution: Solution, arguments: Arguments) -> np.ndarray:
     """Discrete values at each row of output."""
-    rows = np.empty((len(solution.t), events.discrete_size))
-    now, first = np.array(events.discretes(arguments.p)), 0
-    for record in solution.events:
-        rows[first : record.row] = now
-        now[record.places] = record.values
-        first = record.row
-    rows[first:] = now
-    return rows
+    records = solution.events if isinstance(solution.events, EventRecords) else all_records(())
+    return records.discrete_rows(np.array(events.discretes(arguments.p)), len(solution.t))
 
 
 def _restart(

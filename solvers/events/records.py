@@ -11,6 +11,9 @@ import numpy as np
 
 from ..solution import EventRecord
 
+ROWS_AT_ONCE = 4096
+"""Rows of output that are filled together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Lists:
@@ -76,6 +79,24 @@ class EventRecords(Sequence[EventRecord]):
 
     def __iter__(self) -> Iterator[EventRecord]:
         return (self[k] for k in range(len(self)))
+
+    def discrete_rows(self, at_start: np.ndarray, count: int) -> np.ndarray:
+        """The discrete values at so many rows of output: of each the last change until there."""
+        size = len(at_start)
+        values = np.concatenate([at_start, self.values])
+        row_of = np.repeat(self.rows, np.diff(self.changes.starts))
+        latest, found = np.arange(size), np.empty((count, size))
+        for first in range(0, count, ROWS_AT_ONCE):
+            block = found[first : first + ROWS_AT_ONCE]
+            low, high = np.searchsorted(row_of, [first, first + len(block)])
+            number = np.zeros(block.shape, int)
+            number[0] = latest
+            # Where several changes belong to one row, the last one of them counts.
+            number[row_of[low:high] - first, self.changes.places[low:high]] = size + np.arange(low, high)
+            number = np.maximum.accumulate(number, axis=0)
+            block[:] = values[number]
+            latest = number[-1]
+        return found
 
 
 def all_records(parts: Sequence[EventRecords]) -> EventRecords:
