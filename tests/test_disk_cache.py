@@ -9,18 +9,60 @@ from pathlib import Path
 
 from modia_py.disk_cache import trim
 
-PROGRAM = """
+DAMAGES = """
+import sys
+from pathlib import Path
 import jax
 import modia_py
 from modia_py.models.examples import Decay
-result = modia_py.simulate(Decay(), 1.0)
-print(repr(float(result.final("x"))), jax.config.jax_compilation_cache_dir)
+
+hits = []
+jax.monitoring.register_event_listener(lambda event, **_: hits.append(event.endswith("/cache_hits")))
+
+def run():
+    # As in a new process: nothing that was compiled is left but what is on disk.
+    jax.clear_caches()
+    hits.clear()
+    result = modia_py.translate(Decay()).simulate(1.0)
+    print(repr(float(result.final("x"))), sum(hits))
+
+run()
+run()
+files = sorted(path for path in Path(jax.config.jax_compilation_cache_dir).rglob("*") if path.is_file())
+for number, path in enumerate(files):
+    data = bytearray(path.read_bytes())
+    if number % 3 == 0:
+        path.write_bytes(data[: len(data) // 2])
+    elif number % 3 == 1:
+        path.write_bytes(b"something else")
+    else:
+        data[len(data) // 2] ^= 0xFF
+        path.write_bytes(data)
+print(len(files), jax.config.jax_compilation_cache_dir)
+run()
+"""
+
+PLACES = """
+import os
+import sys
+import jax
+import modia_py
+from modia_py.disk_cache import use_disk_cache
+from modia_py.models.examples import Decay
+
+print(jax.config.jax_compilation_cache_dir)
+for place in sys.argv[1:]:
+    jax.config.update("jax_compilation_cache_dir", None)
+    os.environ["MODIA_PY_CACHE"] = place
+    use_disk_cache()
+    print(jax.config.jax_compilation_cache_dir)
+modia_py.simulate(Decay(), 1.0)
 """
 
 
-def run(**environment: str) -> list[str]:
+def run(program: str, *arguments: str, **environment: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM],
+        [sys.executable, "-W", "ignore", "-c", program, *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -29,37 +71,22 @@ def run(**environment: str) -> list[str]:
     return done.stdout.split()
 
 
-def files(directory: Path) -> list[Path]:
-    return [path for path in directory.rglob("*") if path.is_file()]
-
-
 def test_damaged_programs_are_compiled_again(tmp_path):
-    expected, where = run(MODIA_PY_CACHE=str(tmp_path))
+    first, _, again, hits, files, where, last, _ = run(DAMAGES, MODIA_PY_CACHE=str(tmp_path))
     assert Path(where).is_relative_to(tmp_path)
-    kept = files(tmp_path)
-    assert kept
-    assert run(MODIA_PY_CACHE=str(tmp_path))[0] == expected
-    for number, path in enumerate(kept):
-        data = bytearray(path.read_bytes())
-        if number % 3 == 0:
-            path.write_bytes(data[: len(data) // 2])
-        elif number % 3 == 1:
-            path.write_bytes(b"something else")
-        else:
-            data[len(data) // 2] ^= 0xFF
-            path.write_bytes(data)
-    assert run(MODIA_PY_CACHE=str(tmp_path))[0] == expected
+    assert int(files) > 0
+    assert int(hits) > 0
+    assert first == again == last
 
 
 def test_off_and_places_that_cannot_be_written(tmp_path):
-    for off in ("off", "0"):
-        assert run(MODIA_PY_CACHE=off)[1] == "None"
-    assert not Path("0").exists()
-    occupied = tmp_path / "file"
+    occupied, own = tmp_path / "file", tmp_path / "of_jax"
     occupied.write_text("not a directory")
-    assert run(MODIA_PY_CACHE=str(occupied))[1] == "None"
-    own = tmp_path / "of_jax"
-    assert run(MODIA_PY_CACHE="", JAX_COMPILATION_CACHE_DIR=str(own))[1] == str(own)
+    places = "off", "0", str(occupied), str(tmp_path / "ours")
+    found = run(PLACES, *places, MODIA_PY_CACHE="", JAX_COMPILATION_CACHE_DIR=str(own))
+    assert found[:4] == [str(own), "None", "None", "None"]
+    assert Path(found[4]).is_relative_to(tmp_path / "ours")
+    assert not Path("0").exists()
 
 
 def test_what_was_used_longest_ago_is_deleted(tmp_path):

@@ -13,6 +13,7 @@ from modia_py.lowering.index1_functions import index1_functions
 from modia_py.lowering.model_structure import model_structure
 from modia_py.models.electrical import Capacitor, ConstantVoltage, Ground, Inductor, Resistor
 from modia_py.models.examples import Ladder, SlidingMass
+from modia_py.solvers.compile_options import quick_jit
 
 from .test_structure import Element, Pendulum, Rod, Scalars, Vectors, circuit
 
@@ -140,12 +141,14 @@ class Form:
     def __init__(self, functions):
         self.functions = functions
         self.size, self.rows = functions.size, functions.differential_rows
-        self.evaluate = jax.jit(
+        self.evaluate = quick_jit(
             lambda t, x, xdot, p: (
                 functions.residual(t, x, xdot, p),
                 *(jax.jacfwd(functions.residual, place)(t, x, xdot, p) for place in (1, 2)),
-            )
+            ),
+            0,
         )
+        self.values = quick_jit(functions.values, 0)  # at once: each operation alone takes longer
 
     def __call__(self, t, x, xdot, p):
         """Residual, and its derivatives by x and xdot."""
@@ -202,12 +205,13 @@ def test_form_is_regular_and_equivalent(lowered, name, tearing):
         step[free] = np.linalg.lstsq(np.hstack([by_x, by_xdot])[:, free], -residual, rcond=1e-12)[0]
         x, xdot = x + step[: form.size], xdot + step[form.size :]
     assert np.abs(residual).max() < 1e-10
-    np.testing.assert_allclose(as_written(model, form.functions, plain, t, x, xdot, p), 0.0, atol=1e-9)
+    np.testing.assert_allclose(as_written(model, form, plain, t, x, xdot, p), 0.0, atol=1e-9)
 
 
-def as_written(model, functions, plain, t, x, xdot, p):
+def as_written(model, form, plain, t, x, xdot, p):
     """The residual of the equations of the model, with the values that the form computes."""
-    w = np.asarray(functions.values(t, x, xdot, p))
+    functions = form.functions
+    w = np.asarray(form.values(t, x, xdot, p))
     v, vdot = {}, {}
     for variable in model.flat.variables:
         orders = functions.value_map.orders
@@ -216,7 +220,7 @@ def as_written(model, functions, plain, t, x, xdot, p):
         for order, name in enumerate((variable.name, f"der({variable.name})")):
             if name in plain.unknowns.places:
                 v[name], vdot[name] = values[order], values[order + 1]
-    return plain.residual(t, plain.unknowns.pack(v), plain.unknowns.pack(vdot), p)
+    return quick_jit(plain.residual, 0)(t, plain.unknowns.pack(v), plain.unknowns.pack(vdot), p)
 
 
 def test_parameters_change_nothing_compiled(lowered):
