@@ -113,7 +113,7 @@ class _Shared:
 
 def _key(content: np.ndarray) -> bytes:
     kind = f"{content.dtype.str}{content.shape}"
-    return kind.encode() + hashlib.blake2b(np.ascontiguousarray(content)).digest()
+    return kind.encode() + hashlib.blake2b(np.ascontiguousarray(content).data).digest()
 
 
 def _kind(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
