@@ -93,7 +93,13 @@ class Outputs:
 
     def _discretes(self, symbol: FlatSymbol) -> np.ndarray:
         elements = slice(symbol.offset, symbol.offset + symbol.size)
-        values = np.concatenate([span.discretes[:, elements] for span in self.spans])
+        if self.program.events is None:  # nothing changes them: they are data, behind the parameters
+            behind = sum(parameter.size for parameter in self.flat.parameters)
+            own = slice(behind + elements.start, behind + elements.stop)
+            parts = [np.tile(np.asarray(span.arguments.p)[own], (len(span.t), 1)) for span in self.spans]
+        else:
+            parts = [span.discretes[:, elements] for span in self.spans]
+        values = np.concatenate(parts) if parts else np.zeros((0, symbol.size))
         return values.reshape(self.rows, *symbol.shape).astype(symbol.symbol.dtype)
 
     def _all(self) -> np.ndarray:
