@@ -84,7 +84,9 @@ def near_names(name: str, known: Sequence[str]) -> list[str]:
     name = derivative[1] if derivative else name
     plain = _plain(name)
     same = [candidate for candidate in known if _plain(candidate) == plain]
-    near = sorted(same, key=lambda candidate: candidate.lower() != name.lower())  # the same index first
+    if same:  # that of the same index first
+        return sorted(same, key=lambda candidate: candidate.lower() != name.lower())[:MOST]
+    near: list[str] = []
     for wanted in dict.fromkeys((name, INDICES.sub("", name))):
         near += difflib.get_close_matches(wanted, known, n=MOST, cutoff=0.6)
     if not near:  # the user may have left out, or invented, part of the path

@@ -73,7 +73,7 @@ IN_ONE_STATEMENT = [
     (
         "forgotten parentheses",
         lambda m: when(m.x > 0 & m.k > 1, terminate("no")),
-        r"cannot become a truth value .*&, \|, ~ in place of `and`, `or`, `not`, with relations in paren",
+        rf"`0 & k` is compared by > \({HERE}\), and is a truth value: & and \| bind more .*\(x > 0\) &",
     ),
     (
         "python's and",

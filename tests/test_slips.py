@@ -13,6 +13,7 @@ import pytest
 from scipy.interpolate import interp1d
 
 from modia_py import (
+    Discrete,
     Model,
     ModelError,
     ModelWarning,
@@ -27,6 +28,7 @@ from modia_py import (
     outer,
     simulate,
     translate,
+    where,
 )
 from modia_py.models.blocks import LimPID, TransferFunction
 from modia_py.models.electrical import Capacitor, ConstantCurrent, ConstantVoltage, Ground, Resistor
@@ -43,6 +45,7 @@ class Slips(Model):
 
     n = Par(2)
     x = Var(3, init=1.0)
+    d = Discrete(False)
     r = Resistor()
 
     def __init__(self, build):
@@ -88,6 +91,10 @@ EQUATIONS = [
     (
         lambda m: [np.ones((3, 2)) * m.x == 1],
         "Is the second one meant along the leading axes? Index it so: [:, None].",
+    ),
+    (
+        lambda m: [der(m.x) == where(m.x < 0 & m.d, 1, 2)],
+        "Each relation needs its parentheses: (x > 0) & (y > 1).",
     ),
     (lambda m: None, "Slips.equations returned nothing (test_slips.py:"),
 ]
@@ -321,3 +328,35 @@ def test_a_second_ground_is_no_error():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         assert translate(BesideEachOther())
+
+
+class Switched(Model):
+    """Discrete variables that nothing changes: the start decides."""
+
+    x, on, gains = Var(2, init=1.0), Discrete(True), Discrete([1, 2])
+
+    def equations(self):
+        return [der(self.x) == where(self.on, -self.gains * self.x, 0.0)]
+
+
+def test_discrete_variables_that_nothing_changes_are_results():
+    sim = translate(Switched())
+    for values in ([1, 2], [3, 4]):
+        result = sim.simulate(1.0, times=3, init={"gains": values})
+        assert result["gains"].tolist() == [values] * 3
+        assert result["on"].dtype == bool
+        assert result["on"].all()
+        np.testing.assert_allclose(result.final("x"), np.exp(-np.array(values)), rtol=1e-4)
+        assert "gains" in str(result)
+
+
+def test_a_choice_alone_in_an_equation_is_no_discrete_variable():
+    class Alone(Model):
+        x = Var(init=1.0)
+
+        def equations(self):
+            return [der(self.x) == 1, where(self.x < 0, 1, 2) == 1]
+
+    text = message(lambda: translate(Alone()), StructureError)
+    assert "1 equation for only constants:\n    where(x < 0, 1, 2) == 1" in text
+    assert "assign(" not in text

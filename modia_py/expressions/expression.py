@@ -34,6 +34,9 @@ from .primitives import (
 )
 from .symbol_kinds import SymbolKind
 
+ORDERS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+COMBINATIONS = ("logical_and", "logical_or")
+
 
 class Expr(Node, ArrayInterface):
     """A node with a value: an array of known shape and dtype."""
@@ -64,6 +67,8 @@ class Expr(Node, ArrayInterface):
         if operator == "power" and _is_integer(operands[1]):
             # A static integer exponent: JAX turns it into products, exact at zero and for x < 0.
             return call(named("power"), operands[0], int(operands[1]))
+        if operator in ORDERS:
+            _refuse_truth_values(operator, operands)
         primitive = named(operator)
         args = tuple(map(as_operand if operator.startswith("logical") else as_expr, operands))
         if mixes_relations(operator, [arg.dtype for arg in args]):
@@ -208,6 +213,17 @@ def as_expr(value: Any) -> Expr:
 def as_operand(value: Any) -> Expr:
     """An operand of `&`, `|` or `~`: an expression, or an equation, which is a relation there."""
     return value.relation() if hasattr(value, "relation") else as_expr(value)
+
+
+def _refuse_truth_values(operator: str, operands: tuple[Any, Any]) -> None:
+    """`x > 0 & d` is `x > (0 & d)` for Python."""
+    for value in operands:
+        if isinstance(value, Call) and value.primitive.name in COMBINATIONS:
+            raise ModelError(
+                f"`{value}` is compared by {ORDERS[operator]} ({user_source()}), and is a truth value: "
+                "& and | bind more tightly than relations. Each relation needs its parentheses: (x > 0) & "
+                "(y > 1)."
+            )
 
 
 def _is_integer(value: Any) -> bool:

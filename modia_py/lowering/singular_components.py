@@ -52,7 +52,11 @@ def _equations_of_data(model: ModelStructure, parts: tuple[SingularSet, ...]) ->
 def _of_data(model: ModelStructure, equation: FlatEquation) -> Iterator[str]:
     known = (SymbolKind.DISCRETE, SymbolKind.INPUT, SymbolKind.PARAMETER)
     leaves = [leaf for leaf in equation.equation.leaves if leaf.kind in known]
-    names = {leaf.kind: model.flat.resolve(leaf, equation.owner).name for leaf in reversed(leaves)}
+    symbols = {leaf.kind: model.flat.resolve(leaf, equation.owner) for leaf in reversed(leaves)}
+    hidden = {id(symbol) for symbol in model.flat.discretes} - {
+        id(symbol) for symbol in model.flat.declared_discretes
+    }
+    names = {kind: symbol.name for kind, symbol in symbols.items() if id(symbol) not in hidden}
     where = equation.equation.source
     if name := names.get(SymbolKind.DISCRETE):
         yield (

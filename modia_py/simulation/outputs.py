@@ -93,7 +93,8 @@ class Outputs:
 
     def _discretes(self, symbol: FlatSymbol) -> np.ndarray:
         elements = slice(symbol.offset, symbol.offset + symbol.size)
-        values = np.concatenate([self._discrete_rows(span)[:, elements] for span in self.spans])
+        parts = [self._discrete_rows(span)[:, elements] for span in self.spans]
+        values = np.concatenate([np.zeros((0, symbol.size)), *parts])
         return values.reshape(self.rows, *symbol.shape).astype(symbol.symbol.dtype)
 
     def _discrete_rows(self, span: Span) -> np.ndarray:
