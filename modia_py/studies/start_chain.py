@@ -16,10 +16,11 @@ import numpy as np
 from ..program.program import Program
 from ..solvers.sensitivity.lifted import Jets
 from ..solvers.sensitivity.moves import Point
+from ..start.problem import StartProblem
 from .event_derivative import EventDerivative
 from .linear_maps import LinearMaps
 from .recording import Recording
-from .start_derivative import StartDerivative, StartMaps
+from .start_derivative import StartDerivative, StartMaps, off_guess
 from .start_event import StartEventDerivative, declared_discretes, with_values_of
 from .theta import RunData
 
@@ -56,7 +57,10 @@ class StartChain:
 
     def check(self, recording: Recording, tangent: RunData) -> None:
         """Complain about a start that has no derivative: gradients do not see what moves."""
-        if self.program.functions.size and self._derivative(recording).drawn.any():
+        if not self.program.functions.size:
+            return
+        at, _, problem = self._problem(recording)
+        if off_guess(problem, np.concatenate([at.x, at.xdot])).any():
             self._forward_to_event(recording, (tangent, None), None)
 
     def _forward_to_event(self, recording: Recording, pair: Pair, trace: Any) -> Pair:
@@ -158,16 +162,19 @@ class StartChain:
     # The start -------------------------------------------------------------------------------------------
 
     def _derivative(self, recording: Recording) -> StartDerivative:
-        at, arguments = self._before_event(recording)
-        problem = self.sim._start_problem(
-            self.program, arguments, recording.asked.starts, float(at.t), None
-        )
+        at, arguments, problem = self._problem(recording)
         z = np.concatenate([at.x, at.xdot])
         leaves = self.maps.take_apart(arguments)
         key = problem.init.place.tobytes(), problem.init.sign.tobytes()
         if key not in self.starts:
             self.starts[key] = StartMaps(problem, self.program, leaves, arguments)
         return StartDerivative(self.starts[key], problem, leaves, arguments, z)
+
+    def _problem(self, recording: Recording) -> tuple[Point, Any, StartProblem]:
+        """The equations of the start, what they give, and with which data."""
+        at, arguments = self._before_event(recording)
+        starts, t = recording.asked.starts, float(at.t)
+        return at, arguments, self.sim._start_problem(self.program, arguments, starts, t, None)
 
     def _before_event(self, recording: Recording) -> tuple[Point, Any]:
         """What the equations of the start give, and the data with which they do."""

@@ -91,8 +91,7 @@ class StartDerivative:
         """Flags of states that nothing determines but guesses, from which equations have moved them. Where
         they are then is where Newton's iteration has ended, step by step from there, and no formula at that
         point says how that moves."""
-        off = np.abs(z - self.problem.z_guess) > MOVED * (1.0 + np.abs(z))
-        off &= self.cost > 0
+        off = off_guess(self.problem, z)
         if not off.any():
             return off
         probe = 1.0 + 0.5 * np.cos(np.arange(self.k))
@@ -207,6 +206,11 @@ class StartDerivative:
                 "contradict each other for other values."
             )
         return found.T
+
+
+def off_guess(problem: StartProblem, z: np.ndarray) -> np.ndarray:
+    """Flags of states that the start has moved off where they were looked for."""
+    return (np.abs(z - problem.z_guess) > MOVED * (1.0 + np.abs(z))) & (problem.cost > 0)
 
 
 def _places_of_guess(problem: StartProblem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
