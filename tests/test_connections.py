@@ -107,7 +107,7 @@ def written_out(kind, pins, i, j):
 
 
 @pytest.mark.filterwarnings("ignore:.*repeats the connection")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(connections())
 def test_array_connections_equal_written_out_ones(case):
     n, statements = case

@@ -13,6 +13,7 @@ from modia_py.program.program import Arguments
 from modia_py.program.signals import make_signals
 from modia_py.simulation.request import RunRequest
 from modia_py.solvers import Status, consistent_xdot, make_trajectory
+from modia_py.solvers.compile_options import quick_jit
 
 MODELS = {"Pendulum": Pendulum(), "HeatRod": HeatRod(5), "Ladder": Ladder(3)}
 
@@ -61,7 +62,7 @@ def test_lanes_by_vmap_are_those_of_an_ensemble():
         consistent_xdot(program.problem, 0.0, x[k], arguments._replace(p=p[k]), xdot[k]).xdot
         for k in range(3)
     ])  # fmt: skip
-    status, u = jax.jit(jax.vmap(lane))(p, x, xdot)
+    status, u = quick_jit(jax.vmap(lane), 0)(p, x, xdot)
     assert [Status(int(each)) for each in status] == [Status.SUCCESS] * 3
     for k, run in enumerate(runs):
         np.testing.assert_allclose(u[k], run["c.u"], atol=2e-5)

@@ -160,9 +160,9 @@ def test_equation_from_arrays_lists_and_numbers():
     assert (m.x == np.zeros(3)).size == 3
 
 
-def test_a_sum_of_100_000_terms_works():
+@pytest.mark.parametrize("n", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_long_sums_work(n):
     """Build, print, differentiate, lower, compile and evaluate, without recursion on depth."""
-    n = 100_000
 
     class Long(Model):
         x = Var(n)
