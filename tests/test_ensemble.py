@@ -147,6 +147,14 @@ def test_statistics_and_xarray(decay):
     assert "64 lanes, 11 times, outputs x; all successful" in repr(found)
 
 
+def test_an_ensemble_can_be_pickled(decay):
+    ensemble = decay.ensemble(1.0, {"k": [1.0, 2.0]}, times=3)
+    again = pickle.loads(pickle.dumps(ensemble))
+    assert np.array_equal(again["x"], ensemble["x"])
+    assert np.array_equal(again["k"], ensemble["k"])
+    assert again.success.all()
+
+
 def test_a_fan_is_drawn(mass, tmp_path):
     found = mass.ensemble(0.5, {"c": np.linspace(500.0, 1500.0, 12)}, times=51, outputs=["s", "r"])
     figure = found.plot(file=tmp_path / "fan.png", title="a fan")

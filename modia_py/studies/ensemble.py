@@ -79,6 +79,15 @@ class Ensemble:
         self._read = read
         self._known: dict[str, np.ndarray] = {}
 
+    # A view of a dictionary cannot be pickled, and travels as the dictionary.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "parameters": dict(self.parameters)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.parameters = MappingProxyType(dict(self.parameters))
+
     @property
     def lanes(self) -> int:
         """How many there are."""
