@@ -22,6 +22,16 @@ if _CACHE is not None:
 MOST_MAPS = 20_000
 """Linux lets a process map 65530 pieces of memory, and every program that XLA has compiled takes some."""
 
+QUICK = (
+    "test_component_libraries",
+    "test_event_cases",
+    "test_fuzz_small",
+    "test_gradients",
+    "test_radau_gradients",
+)
+"""Files whose programs XLA optimizes little, as it does where native code integrates few unknowns.
+Compiling takes most of the time of these tests, a third of it for optimizing what runs for milliseconds."""
+
 
 def pytest_unconfigure() -> None:
     if _CACHE is not None:
@@ -50,3 +60,13 @@ def _forget_programs() -> Iterator[None]:
     if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quick_compilation(request) -> Iterator[None]:
+    from modia_py.solvers import compile_options  # not before it is known where its cache is
+
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.path.stem in QUICK:
+            patch.setattr(compile_options, "options", lambda: compile_options.options_for_few_calls(0))
+        yield

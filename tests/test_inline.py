@@ -124,13 +124,13 @@ def test_gradients_of_inlined_runs_backward_and_forward(plant):
 
 
 EXAMPLES = {
-    "StickSlip": (switched_examples, 2.0),
     "ElastoGap": (modelica_examples, 1.0),
 }
 LONG = {
     "SlidingMass": (examples, 2.0),
     "HeatRod": (examples, 20.0),
     "Ladder": (examples, 1.0),
+    "StickSlip": (switched_examples, 2.0),
     "BuckConverter": (switched_examples, 1e-2),
     "EngagingShafts": (switched_examples, 2.0),
     "Thermostat": (switched_examples, 6.0),
