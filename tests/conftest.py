@@ -24,10 +24,18 @@ MOST_MAPS = 20_000
 
 QUICK = (
     "test_component_libraries",
+    "test_estimate",
     "test_event_cases",
     "test_fuzz_small",
     "test_gradients",
+    "test_gradients_told_apart",
+    "test_linear_function",
+    "test_no_derivative",
     "test_radau_gradients",
+    "test_resolved_tangents",
+    "test_sensitivities",
+    "test_start_event_gradients",
+    "test_steady_state",
 )
 """Files whose programs XLA optimizes little, as it does where native code integrates few unknowns.
 Compiling takes most of the time of these tests, a third of it for optimizing what runs for milliseconds."""

@@ -435,6 +435,7 @@ def test_a_class_in_main_is_refused_by_workers_that_have_another_one(decay, monk
         decay.check_sendable()
 
 
+@pytest.mark.slow
 def test_dask_goes_on_when_a_worker_is_killed(decay, tmp_path):
     distributed = pytest.importorskip("distributed")
     k = np.linspace(0.5, 1.5, 400)

@@ -106,6 +106,7 @@ def test_the_intervals_of_a_linear_fit_are_those_of_linear_least_squares(driven)
     assert fit.residuals("x")[:, 0] == pytest.approx(data - best * shape, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_five_parameters_of_a_rectifier(tmp_path):
     sim = translate(Rectifier())
     data = measured(sim, np.random.default_rng(3), 40)
@@ -196,6 +197,7 @@ def test_tables_of_pandas_and_xarray(decay):
         assert estimate(decay, data, ["k"])["k"] == expected
 
 
+@pytest.mark.slow
 def test_huge_and_tiny_units():
     """A capacitor of 1e-12 F in a ladder with resistors of megohms."""
     sim = translate(Ladder(2, **{"r.R": 1e6, "c.C": 1e-12}))
@@ -210,6 +212,7 @@ def test_huge_and_tiny_units():
     assert one["c[1].C"] == pytest.approx(1.6e-12, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_events_move_with_the_parameters():
     sim = translate(Ball())
     t = np.linspace(0.05, 1.5, 40)

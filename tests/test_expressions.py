@@ -192,6 +192,7 @@ def flat_row(lowered, k):
     return lowered.rows[k].start
 
 
+@pytest.mark.slow
 def test_deep_graphs_that_are_not_sums():
     expr = m.x
     for _ in range(50_000):

@@ -238,6 +238,7 @@ def test_the_plan_has_every_model_once():
     assert Label("circuit", 4, 0) in labels
 
 
+@pytest.mark.slow
 def test_a_worker_survives_what_its_process_does_not():
     worker = Worker()
     try:

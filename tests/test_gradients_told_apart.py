@@ -90,6 +90,7 @@ def test_states_that_are_drawn_from_their_guesses():
         assert np.isfinite(derivative(sim.function(["x"], [0.1], ["g"]))({"g": 9.81})["x"]["g"])
 
 
+@pytest.mark.slow
 def test_threads_that_ask_for_the_derivatives_of_one_run():
     f = translate(AtRest()).function(["x"], [6.0], ["a"], ["v"], {"u": 0.0})
     gradient = jax.grad(lambda theta: f(theta)["x"][0])

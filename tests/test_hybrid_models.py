@@ -356,7 +356,7 @@ def together():
     return translate(Together())
 
 
-@pytest.mark.parametrize("rtol", [1e-4, 1e-8])
+@pytest.mark.parametrize("rtol", [pytest.param(1e-4, marks=pytest.mark.slow), 1e-8])
 def test_small_models_beside_each_other(together, rtol):
     jumps = {"sampling.u": lambda t: np.where(t < 1.0, 1.0, -3.0)}
     result = together.simulate(STOP, times=3, rtol=rtol, inputs=jumps)

@@ -112,6 +112,7 @@ def test_of_a_plant_with_a_linear_controller_only_the_plant_is_iterated(plant):
     assert "  iterated: x" in plant.report()
 
 
+@pytest.mark.slow
 def test_gradients_of_inlined_runs_backward_and_forward(plant):
     f = plant.function(["x", "x2"], [0.5, 2.0], params=["w", "k"], method="inline-bdf")
     theta = {"w": 5.0, "k": 0.5}

@@ -231,6 +231,7 @@ def test_functions_that_cannot_be(lag, function, text):
         lag.simulate(2.0, inputs={"u": function})
 
 
+@pytest.mark.slow
 def test_tables_of_two_points(lag):
     for interpolation in ("linear", "cubic", "akima"):
         result = lag.simulate(1.0, inputs={"u": ([0.0, 1.0], [0.0, 1.0], interpolation)}, times=3)

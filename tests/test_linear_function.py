@@ -40,7 +40,8 @@ def cart():
     return translate(Cart())
 
 
-@pytest.mark.parametrize("at", [pytest.param(0.0, marks=pytest.mark.slow), 0.6])
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [0.0, 0.6])
 def test_matrices_and_their_derivatives(cart, at):
     options = {"outputs": ["der(v)", "phi"], "rtol": 1e-10}
     f = cart.linearization_function(at, ["m", "length", "c", "limit"], ["phi"], {"u": 0.7}, **options)

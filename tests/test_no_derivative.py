@@ -44,6 +44,7 @@ def test_a_jump_without_event_that_a_parameter_moves():
     assert np.isnan(gradient["T"])
 
 
+@pytest.mark.slow
 def test_an_output_at_the_time_of_an_event():
     f = translate(Ball()).function(["h"], [0.3, float(np.sqrt(2 / 9.81))], ["e"], ["h"], rtol=1e-9)
     with pytest.warns(ModelWarning, match="is a time of output"):
@@ -111,6 +112,7 @@ class Balls(Model):
         return [*fall, when(self.h < 0, reinit(self.v, -self.e * self.v))]
 
 
+@pytest.mark.slow
 def test_events_that_stay_together():
     """Three balls fall from one height: they bounce at one time, whatever the height is. Where one of
     them has another height, one bounces first."""

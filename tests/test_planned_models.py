@@ -47,8 +47,12 @@ MODELS = {
 }
 
 
+LONG = "slider crank", "four bars"
+AS_MARKED = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in MODELS]
+
+
 @pytest.mark.parametrize("tearing", [True, False])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", AS_MARKED)
 def test_a_plan_is_what_the_templates_give(name, tearing):
     structure = model_structure(elaborate(MODELS[name]()))
     transformed = transform(

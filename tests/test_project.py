@@ -71,9 +71,16 @@ def name_of(document):
     return document.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize(
-    "document", [page for page in DOCUMENTS if "```python\n" in page.read_text()], ids=name_of
-)
+LONG = "gradients.md", "studies.md"
+"""Pages with many derivatives and fits."""
+PROGRAMS = [
+    pytest.param(page, marks=pytest.mark.slow) if page.name in LONG else page
+    for page in DOCUMENTS
+    if "```python\n" in page.read_text()
+]
+
+
+@pytest.mark.parametrize("document", PROGRAMS, ids=name_of)
 def test_the_examples_in_documents_run(document, tmp_path, monkeypatch):
     """The blocks of a page are one program; what it writes is what the page shows."""
     matplotlib = pytest.importorskip("matplotlib")

@@ -54,7 +54,8 @@ def test_pendulum_of_index_three(swing):
             assert_allclose(found[output][name], expected[output][name], rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("all_ways", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("all_ways", [False, True])
 def test_events_and_second_derivatives(all_ways):
     ball, theta = translate(Ball()), {"e": 0.7, "h": 1.0}
     options = {"params": ["e"], "init": ["h"], "method": "radau", "rtol": 1e-10}
@@ -74,9 +75,8 @@ def test_events_and_second_derivatives(all_ways):
                 assert_allclose(found[one][other], expected[one][other], rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    "solver", ["klu", *(pytest.param(solver, marks=pytest.mark.slow) for solver in ("band", "superlu"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", ["klu", "band", "superlu"])
 def test_sparse_systems_of_stages(solver):
     sim, theta = translate(HeatRod(20)), {"C": 1.0, "G": 1.0, "power": 1.0}
     theta = {name: value for name, value in theta.items() if name in sim.flat.by_name}

@@ -113,7 +113,12 @@ class Recorded:
         return self.trajectory(self.times, x0, self.xdot0, p).x
 
 
-@pytest.fixture(scope="module", params=list(CASES))
+QUICK = "index 3", "circuit"
+"""Of the highest index, and nonlinear; the others are slow."""
+PARAMS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def recorded(request):
     return Recorded(request.param)
 
@@ -171,6 +176,7 @@ def test_lanes_have_their_own_derivatives_and_failures_have_none(decaying):
     assert np.isnan(slope(-1.0))
 
 
+@pytest.mark.slow
 def test_many_directions_many_lanes_and_a_lane_that_fails(decaying):
     """vmap of jvp over directions and over parameters; jvp of vmap; linearize."""
     p, dp = jnp.array([0.5, -1.0, 0.7]), jnp.array([1.0, 1.0, 3.0])

@@ -26,6 +26,7 @@ def at_rest():
     return translate(AtRest())
 
 
+@pytest.mark.slow
 def test_by_a_parameter(at_rest):
     t = np.array([0.3, 2.0, 6.0])
     f = at_rest.function(["x"], t, ["a"], ["v"], {"u": 0.0})
@@ -67,6 +68,7 @@ class Differentiated(Model):
         return [self.x == 3 * self.u, self.v == der(self.x), 2 * der(self.w) == self.v - self.w]
 
 
+@pytest.mark.slow
 def test_knots_of_a_table_that_is_straight():
     knots, values = np.arange(4.0), np.array([0.0, 1.0, 2.0, 0.0])
     f = translate(Differentiated()).function(["w"], [0.9999, 1.5], inputs={"u": (knots, values)}, rtol=1e-8)
@@ -75,6 +77,7 @@ def test_knots_of_a_table_that_is_straight():
     assert_allclose(found, [first[0], first[1] * np.exp(-0.25)], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_start_alone(at_rest):
     f = at_rest.function(["x", "der(v)"], [0.0], ["a"], ["x"], {"u": 0.0})
     found = jax.jacrev(f)({"a": 0.0, "x": 0.0})

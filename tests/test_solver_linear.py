@@ -104,6 +104,7 @@ def three_diagonals(below, diagonal, above):
     return BandSolver(pattern), jnp.asarray(values[by_rows]), banded
 
 
+@pytest.mark.slow
 @given(
     n=st.integers(2, 300), seed=st.integers(0, 10**6), dominance=st.sampled_from([0.0, 1.0, 3.0, 10.0]),
     decades=st.sampled_from([0.0, 3.0, 60.0]), absent=st.sampled_from([0.0, 0.3]),

@@ -93,7 +93,7 @@ def test_numba_and_jax_decide_alike(position, found, max_order, keeps_pivots):
 def test_numba_and_jax_judge_alike(size, before, iteration, rate, strict, rounding, may_stagnate):
     flags = as_numpy((strict, rounding, may_stagnate))
     given_numbers = size, before, iteration, rate, *flags, 0.1, MAX_ITERATIONS, TOLERANCE
-    native = kernels._judge(*given_numbers)
+    native = kernels.judge(*given_numbers)
     traced = IN_JAX.judge_iteration(*map(jnp.asarray, given_numbers))
     np.testing.assert_allclose(np.array(native, float), np.array([*map(float, traced)]), rtol=1e-12)
 

@@ -73,7 +73,17 @@ def test_problems_on_which_nothing_was_tuned(case):
         assert run_case(case, rtol)[1] <= (100 if case.name == "oscillator" else 10)
 
 
-@pytest.mark.parametrize("name", ["robertson", "transamp", "brenan", "andrews", "heat_exchanger", "water"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "robertson",
+        "transamp",
+        "brenan",
+        pytest.param("andrews", marks=pytest.mark.slow),
+        "heat_exchanger",
+        "water",
+    ],
+)
 def test_tolerances_near_rounding_are_reached(name):
     case = next(case for case in testset.all_cases() if case.name == name)
     _, error, steps, factorizations = run_case(case, 1e-9)
@@ -284,6 +294,7 @@ def test_lanes_of_a_batch_equal_single_runs():
         np.testing.assert_allclose(batch.xdot[lane], alone.xdot, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_lanes_may_differ_in_start_values_and_in_parts_of_the_parameters():
     problem = Problem(lambda t, x, xdot, p: xdot + p["rate"] * x - p["feed"], 2, 2)
     p = {"rate": jnp.array([1.0, 20.0]), "feed": jnp.asarray(0.5)}

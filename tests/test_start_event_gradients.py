@@ -61,7 +61,7 @@ def doses():
     return translate(Doses()).function(["x", "y", "z"], TIMES, params, ["x"], rtol=1e-9)
 
 
-@pytest.mark.parametrize("derivative", [jax.jacfwd, jax.jacrev])
+@pytest.mark.parametrize("derivative", [pytest.param(jax.jacfwd, marks=pytest.mark.slow), jax.jacrev])
 def test_what_is_set_at_the_start(doses, derivative):
     found, expected = derivative(doses)(THETA), derivative(exact)(THETA)
     for output in ("x", "y", "z"):

@@ -160,6 +160,7 @@ def test_wrong_names_and_values(free, mass):
             call()
 
 
+@pytest.mark.slow
 def test_derivatives_by_parameters(mass):
     """s = n.g m / c."""
     f = mass.steady_state_function(["s", "f"], params=["c", "m"])

@@ -25,7 +25,7 @@ from .lanes import Lanes
 NOT_RUN, WRONG_VALUE, NO_START = "NOT_RUN", "WRONG_VALUE", "NO_START"
 """How a lane may end, besides the names of `solvers.Status`: no run at all."""
 SUCCESSFUL = ("SUCCESS", "TERMINATED")
-LINE = re.compile(r" \([^()\s]+:\d+\)")
+LINE = re.compile(r" \((?:[^()\s]+:\d+|<unknown>)\)")
 """Where a value was given: in a lane, that is a line of this package."""
 
 

@@ -57,14 +57,14 @@ def handle_event(
     def one_pass(now: Handled) -> Handled:
         is_before = now.passes < 0
         x, p, effect = events.one_pass(t, now.x, now.xdot, now.p, now.passes)
-        x, p = jax.lax.cond(is_before, lambda: (now.x, now.p), lambda: (x, p))
+        x, p = jax.tree.map(lambda new, old: jnp.where(is_before, old, new), (x, p), (now.x, now.p))
         effect = jnp.where(is_before, int(Effect.EQUATIONS), effect)
 
         def follow() -> tuple[Any, ...]:
             found = restart(context, t, x, now.xdot, p, now.factors)
             use = found.success | ~is_before
-            x_new, xdot, p_new = jax.lax.cond(
-                use, lambda: (found.x, found.xdot, found.p), lambda: (x, now.xdot, p)
+            x_new, xdot, p_new = jax.tree.map(
+                lambda new, old: jnp.where(use, new, old), (found.x, found.xdot, found.p), (x, now.xdot, p)
             )
             status = jnp.where(found.success | is_before, int(Status.RUNNING), int(Status.NO_RESTART))
             return x_new, xdot, p_new, status, found.factors, found.step
@@ -91,5 +91,5 @@ def handle_event(
     status = jnp.where(found.status == Status.RUNNING, int(Status.CHATTERING), found.status)
     # What changes for ever is left as it is, to be named.
     settled = events.settle(t, found.x, found.xdot, found.p)
-    p = jax.lax.cond(status == Status.CHATTERING, lambda: found.p, lambda: settled)
+    p = jax.tree.map(lambda new, old: jnp.where(status == Status.CHATTERING, old, new), settled, found.p)
     return found._replace(p=p, status=jnp.where(status == Status.SUCCESS, events.ends(p), status))

@@ -44,7 +44,7 @@ class DenseSolver:
 
     def __init__(self, pattern: Pattern):
         self.size = pattern.size
-        self.tables = jnp.asarray(_places(pattern))
+        self.tables = jnp.asarray(pattern.rows), jnp.asarray(pattern.columns)
         self._factor = fast_jit(self.factor, pattern.size)
 
     @classmethod
@@ -65,9 +65,8 @@ class DenseSolver:
         return self._factor(self.tables, values, None)
 
     def factor(self, tables: Any, values: jax.Array, old: Any) -> DenseFactors:
-        # Looked up, not written: writing to many places is a loop for XLA, slow to compile and to run.
-        entries = jnp.concatenate([values, jnp.zeros(1, values.dtype)])
-        matrix = entries.at[tables].get(mode="promise_in_bounds")
+        matrix = jnp.zeros((self.size, self.size), values.dtype)
+        matrix = matrix.at[tables].set(values, unique_indices=True)
         _, exponents = jnp.frexp(jnp.abs(matrix).max(axis=1))
         scale = jnp.ldexp(1.0, -exponents)
         lu, _, rows = _lu(scale[:, None] * matrix)
@@ -85,13 +84,6 @@ class DenseSolver:
 
     def release(self) -> None:
         pass
-
-
-def _places(pattern: Pattern) -> np.ndarray:
-    """For each element of the matrix its place among the entries; behind the last one for zeros."""
-    places = np.full((pattern.size, pattern.size), pattern.entries)
-    places[pattern.rows, pattern.columns] = np.arange(pattern.entries)
-    return places
 
 
 _lu = one_by_one_on_cpu(jax.lax.linalg.lu)

@@ -77,7 +77,7 @@ def meet_event(base: Context, state: State, hybrid: Hybrid, row: jax.Array) -> t
     after = Hybrid(found.p, t_event, hybrid.t_stop, log, rhythm, hybrid.stretches)
     # Python tries again from the values before, more carefully.
     lost = found.status == Status.NO_RESTART
-    after = jax.lax.cond(lost, lambda: hybrid, lambda: after)
+    after = jax.tree.map(lambda new, old: jnp.where(lost, old, new), after, hybrid)
     endless = (found.status == Status.RUNNING) & accumulates(rhythm) & is_crossing
     found = found._replace(status=jnp.where(endless, int(Status.ZENO), found.status))
     still = (found.status == Status.RUNNING) & stands_still(rhythm, state.sides.shape[0])
