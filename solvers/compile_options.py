@@ -4,6 +4,9 @@ On a CPU, XLA compiles each fused operation by one of two generators of code. Th
 long for a loop like this one; what it makes is faster only where vectors are long. Library calls for sums
 and products are handed to other threads, which costs more than it gains where vectors are short. Where XLA
 does not know an option, it is left out.
+
+Nothing is compiled once more with other options behind a run's back: a run that goes over to another
+program, or whose repetition does, would not give the same numbers to the last bit.
 """
 
 from __future__ import annotations

@@ -66,6 +66,7 @@ def test_matrices_and_their_derivatives(cart, at):
             assert_allclose(backward[k][name], forward[k][name], atol=1e-10 * size)
 
 
+@pytest.mark.slow
 def test_a_compiled_function(cart):
     """A pendulum that hangs on a cart: der(w) = -(1 + m) g / length phi."""
     f = cart.linearization_function(0.0, ["length"], ["phi"], {"u": 0.0})

@@ -178,6 +178,7 @@ def test_derivatives_by_parameters(mass):
     assert many == pytest.approx([along / 500, along / 1000])
 
 
+@pytest.mark.slow
 def test_derivatives_by_inputs_and_of_the_pendulum(pendulum):
     f = translate(Sinh()).steady_state_function(["x"], inputs={"u": 4.0})
     assert float(jax.grad(lambda u: f({"u": u})["x"])(4.0)) == pytest.approx(1 / np.sqrt(17))
