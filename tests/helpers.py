@@ -1,4 +1,4 @@
-"""What several tests need: operation counts, values of expressions, smooth random trajectories."""
+"""What several tests need: messages, operation counts, values of expressions, random trajectories."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from modia_py import elaborate, flat_residual
+from modia_py import ModiaError, elaborate, flat_residual
 from modia_py.expressions.expression import Constant, Expr, Leaf
 from modia_py.expressions.symbol_kinds import SymbolKind
 from modia_py.expressions.templates import evaluate, make_template
+
+
+def message(call: Any, kind: type[Exception] = ModiaError) -> str:
+    """The text of the error that a call ends with."""
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
 
 
 def count_operations(jaxpr: Any) -> int:

@@ -14,7 +14,6 @@ from modia_py import (
     Input,
     Model,
     ModelError,
-    ModiaError,
     SimulationError,
     StructureError,
     Var,
@@ -35,11 +34,7 @@ from modia_py.models.electrical import (
     SineVoltage,
 )
 
-
-def message(act, kind=ModiaError):
-    with pytest.raises(kind) as caught:
-        act()
-    return str(caught.value)
+from .helpers import message
 
 
 class Tank(Model):

@@ -17,7 +17,6 @@ from modia_py import (
     Model,
     ModelError,
     ModelWarning,
-    ModiaError,
     Par,
     SimulationError,
     StructureError,
@@ -33,11 +32,7 @@ from modia_py import (
 from modia_py.models.blocks import LimPID, TransferFunction
 from modia_py.models.electrical import Capacitor, ConstantCurrent, ConstantVoltage, Ground, Resistor
 
-
-def message(call, kind=ModiaError):
-    with pytest.raises(kind) as caught:
-        call()
-    return str(caught.value)
+from .helpers import message
 
 
 class Slips(Model):
