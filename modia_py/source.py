@@ -74,3 +74,11 @@ def user_source() -> Source:
             return Source(frame.f_code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return UNKNOWN_SOURCE
+
+
+def user_level() -> int:
+    """How far up the line of the user's is from who calls this: the `stacklevel` of a warning."""
+    frame, level = sys._getframe(1), 1
+    while _is_library(frame) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level

@@ -38,6 +38,7 @@ from .lowering.switched_constraints import switched_constraints
 from .lowering.value_map import value_map
 from .program.fingerprint import fingerprint
 from .program.translation import Translation
+from .source import user_level
 from .studies.model_digest import model_digest
 from .studies.sendable import Recipe
 from .tear import checked_pairs, elements_of_name
@@ -140,9 +141,9 @@ def translate(
         flat = model if isinstance(model, FlatModel) else _elaborated(model)
         translation = _known_translation(flat, options)
     for text in translation.warnings:
-        warnings.warn(text, ModelWarning, stacklevel=3)
+        warnings.warn(text, ModelWarning, stacklevel=user_level())
     for text in unit_conflicts(flat) if check_units else ():
-        warnings.warn(text, UnitWarning, stacklevel=3)
+        warnings.warn(text, UnitWarning, stacklevel=user_level())
     compiled = CompiledModel(flat, translation, lambda flat: _known_translation(flat, options))
     if isinstance(model, Model):
         arguments, named = model._arguments

@@ -355,3 +355,17 @@ def test_a_choice_alone_in_an_equation_is_no_discrete_variable():
     text = message(lambda: translate(Alone()), StructureError)
     assert "1 equation for only constants:\n    where(x < 0, 1, 2) == 1" in text
     assert "assign(" not in text
+
+
+@pytest.mark.parametrize("call", [translate, lambda model: simulate(model, 0.1)])
+def test_a_warning_is_where_the_user_has_called(call):
+    class Floating(Model):
+        c = Capacitor(v=1.0)
+        r = Resistor()
+
+        def equations(self):
+            return [connect(self.c.p, self.r.p), connect(self.c.n, self.r.n)]
+
+    with pytest.warns(ModelWarning, match="is a ground missing") as caught:
+        call(Floating())
+    assert {warning.filename for warning in caught} == {__file__}
